@@ -21,6 +21,7 @@ import type { DepositSeal } from "@parley/node";
 import type { Telemetry } from "@parley/telemetry";
 import type { FrontEnd } from "./front-end/front-end.ts";
 import { sharedGate } from "./front-end/gate.ts";
+import type { LadderSettings } from "./front-end/ladder.ts";
 import { lifecycle } from "./front-end/lifecycle.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
 import type { Authenticate } from "./front-end/caller.ts";
@@ -74,6 +75,7 @@ export interface AppDeps {
   readonly trusted: TrustedCallers;
   readonly limits: Limits;
   readonly times: Times;
+  readonly ladder: LadderSettings;
   readonly authenticate: Authenticate;
   /** If set, callers need credentials with the scopes for their actions. */
   readonly resource?: ProtectedResource | undefined;
@@ -150,6 +152,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       own: { what: "streams of this caller (PARLEY_QUOTA_STREAMS)", most: limits.streamsMax },
     }),
     rates: auditedRates(rates, services),
+    ladder: { ...deps.ladder, pageOf: addresses.urlOf, hasLogin: pages.visitors.ticket === undefined },
     limits,
     times,
     pageSize: facts.pageSize,

@@ -165,7 +165,7 @@ describe("a question of a child", () => {
   });
 
   test("fails the child if the client cannot be asked, and the parent receives the error", async () => {
-    const { fronts } = await deploy({ catalogue: tools, fronts: 1 });
+    const { fronts } = await deploy({ catalogue: tools, fronts: 1, ladder: { rungs: new Set(["task", "held"] as const) } });
     const client = await openSession(fronts[0]!, { version: "2025-06-18", capabilities: {} });
     const { messages } = await client.request(fronts[0]!, "tools/call", { name: "trip", arguments: {} });
     expect(messages.at(-1)?.result).toMatchObject({

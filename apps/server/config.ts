@@ -39,6 +39,8 @@ import { type RateLimits, type RedisSettings, redisSettings, toRedisSettings } f
 import type { Settings } from "@parley/core";
 import { telemetryEnvironment, type TelemetrySettings, telemetrySettings } from "@parley/telemetry";
 import { z } from "zod";
+import { type Rung, RUNGS } from "@parley/protocol";
+import type { LadderSettings } from "./front-end/ladder.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
 
 const LOCAL_ORIGINS = LOCAL_HOSTS.flatMap((host) => [`http://${host}`, `https://${host}`]);
@@ -117,6 +119,16 @@ export const SERVER_SETTINGS = z.object({
     "How long the response to a task-augmented call in a session, or to an answer, waits for the task to finish or to ask.",
   ),
 
+  PARLEY_RUNGS: list(RUNGS, rungProblem).describe(
+    "How the questions of a call may reach a client, the best first: task, input_required, held, text. A client that could use only what is left out gets an error where a tool asks.",
+  ),
+  PARLEY_TASK_TOOL: toolName("parley_task").describe(
+    "Name of the tool with which a model waits for a call that it got as text; off serves none. Only clients that know nothing but tools see it.",
+  ),
+  PARLEY_ASKS_TOOL: toolName("parley_asks").describe(
+    "Name of the tool with which such a model lists what is open for its user, and passes on what the user said; off serves none.",
+  ),
+
   PARLEY_BODY_BYTES_MAX: whole(1_048_576).describe("Largest request body, in bytes."),
   PARLEY_BODY_DEPTH_MAX: whole(64, { max: 1_000 }).describe("How deeply arrays and objects of a request body may nest."),
   PARLEY_BODY_VALUES_MAX: whole(25_000).describe(
@@ -153,6 +165,18 @@ export const SERVER_SETTINGS = z.object({
   ),
   PARLEY_SHUTDOWN_TIMEOUT: duration("10s").describe("After that delay: how long calls in flight may take to finish."),
 });
+
+function rungProblem(item: string): string | undefined {
+  return (RUNGS as readonly string[]).includes(item) ? undefined : `must be one of ${RUNGS.join(", ")}, not ${item.slice(0, 80)}`;
+}
+
+/** A name that every client takes, or `off`. */
+function toolName(fallback: string) {
+  return z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,64}$/, "must be a tool name of at most 64 letters, digits, - and _, or off")
+    .default(fallback);
+}
 
 /** `acme=4,trial=1` → share → weight. */
 function weights() {
@@ -197,6 +221,7 @@ export interface ServerConfig {
   readonly telemetry: TelemetrySettings;
   readonly limits: Limits;
   readonly times: Times;
+  readonly ladder: LadderSettings;
   readonly pageSize: number;
   readonly rates: RateLimits;
 }
@@ -208,6 +233,9 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     ...portProblems(environment),
     ...identityProblems(environment, environment.PARLEY_HOST),
     ...oauthProblems(environment),
+    ...(environment.PARLEY_TASK_TOOL === environment.PARLEY_ASKS_TOOL && environment.PARLEY_TASK_TOOL !== "off"
+      ? ["PARLEY_ASKS_TOOL: must differ from PARLEY_TASK_TOOL"]
+      : []),
   ];
   if (problems.length > 0) throw new SettingsError(problems);
   const oauth = openOauthFile(environment, process.env);
@@ -234,6 +262,11 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     playground: environment.PARLEY_PLAYGROUND === "on" || (environment.PARLEY_PLAYGROUND === "auto" && isLoopback(environment.PARLEY_HOST)),
     telemetry: telemetrySettings(environment),
     pageSize: environment.PARLEY_PAGE_SIZE,
+    ladder: {
+      rungs: new Set(environment.PARLEY_RUNGS as Rung[]),
+      taskTool: nameOrOff(environment.PARLEY_TASK_TOOL),
+      asksTool: nameOrOff(environment.PARLEY_ASKS_TOOL),
+    },
     rates: {
       perSecond: {
         calls: environment.PARLEY_QUOTA_CALLS,
@@ -282,6 +315,10 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
       shutdownTimeoutMs: environment.PARLEY_SHUTDOWN_TIMEOUT,
     },
   });
+}
+
+function nameOrOff(name: string): string | undefined {
+  return name === "off" ? undefined : name;
 }
 
 function portOf({ PARLEY_PORT, PORT }: Pick<ServerEnvironment, "PARLEY_PORT" | "PORT">): number {

@@ -31,6 +31,7 @@ import type { Telemetry } from "@parley/telemetry";
 import { expect, onTestFinished } from "vitest";
 import { type App, buildApp } from "./app.ts";
 import { SERVER_SETTINGS, serverConfig } from "./config.ts";
+import type { LadderSettings } from "./front-end/ladder.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
 import type { Authenticate } from "./front-end/caller.ts";
 import type { ProtectedResource } from "./front-end/protected-resource.ts";
@@ -61,6 +62,7 @@ export interface Deploy {
   readonly fronts?: number;
   readonly limits?: Partial<Limits>;
   readonly times?: Partial<Times>;
+  readonly ladder?: Partial<LadderSettings>;
   readonly settings?: Partial<Settings>;
   readonly trusted?: { readonly allowedHosts: readonly string[]; readonly allowedOrigins: readonly string[] };
   readonly reachable?: () => Promise<void>;
@@ -191,6 +193,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       keys: KEYS,
       trusted: request.trusted ?? DEFAULTS,
       limits: { ...DEFAULTS.limits, ...request.limits },
+      ladder: { ...DEFAULTS.ladder, ...request.ladder },
       times: { ...DEFAULTS.times, shutdownTimeoutMs: 20, ...request.times },
       authenticate: request.authenticate ?? ((incoming) => callerNamed(String(incoming.headers["x-principal"] ?? "anonymous"))),
       resource: request.resource,

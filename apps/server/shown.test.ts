@@ -3,7 +3,7 @@ import type { AnswerRequest, AuditFact } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { expect, test } from "vitest";
 import { rpc, stream } from "./client.fixture.ts";
-import { deploy } from "./deployment.fixture.ts";
+import { type Deploy, deploy } from "./deployment.fixture.ts";
 import { openSession } from "./session-client.fixture.ts";
 
 const sure = defineTool({
@@ -17,10 +17,10 @@ const sure = defineTool({
 const as = { principal: "ann" };
 const call = { name: "sure", arguments: {} };
 
-async function audited() {
+async function audited(options: Partial<Deploy> = {}) {
   const facts: AuditFact[] = [];
   const audit = { note: async (fact: AuditFact) => void facts.push(fact) };
-  const { fronts, services } = await deploy({ catalogue: catalogue([sure]), fronts: 1, audit });
+  const { fronts, services } = await deploy({ catalogue: catalogue([sure]), fronts: 1, audit, ...options });
   const shown = () => facts.filter(({ action }) => action === "shown").map(({ door, ask }) => `${door}: ${ask}`);
   return { here: fronts[0]!, shown, services };
 }
@@ -71,7 +71,7 @@ test("a notification about a task has its first question, which is recorded as s
 });
 
 test("that a client cannot be asked is recorded with the door by which it called", async () => {
-  const { here, shown, services } = await audited();
+  const { here, shown, services } = await audited({ ladder: { rungs: new Set(["task", "held"] as const) } });
   const { answer } = services.store;
   const answers: (AuditFact | undefined)[] = [];
   Object.assign(services.store, { answer: (request: AnswerRequest) => (answers.push(request.audit), answer(request)) });
@@ -80,4 +80,12 @@ test("that a client cannot be asked is recorded with the door by which it called
   expect(shown()).toStrictEqual([]);
   const door = "2025-11-25 tools/call";
   expect(answers).toMatchObject(["first", "second"].map((ask) => ({ principal: "ann", door, ask, did: "unavailable" })));
+});
+
+test("a question that the result of a call tells in words is recorded as shown by it", async () => {
+  const { here, shown } = await audited();
+  await rpc(here, "tools/call", call, { ...as, tasks: false, capabilities: {} });
+  const client = await openSession(here, { ...as, capabilities: {} });
+  await client.request(here, "tools/call", call);
+  expect(shown()).toStrictEqual([...both("2026-07-28 tools/call"), ...both("2025-11-25 tools/call")]);
 });

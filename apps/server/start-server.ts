@@ -92,7 +92,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       ...(redis.outbox && { outbox: redis.outbox }),
       ...(telemetry.observer && { observer: telemetry.observer }),
     };
-    const { pageSize, limits, times, identity } = config;
+    const { pageSize, limits, times, ladder, identity } = config;
     const keys = stateKeys(secrets);
     const verified =
       identity && createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now(), apiKeys: redis.apiKeys });
@@ -113,6 +113,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
         listTtlMs: times.listTtlMs,
         pageSize,
         knowsCallers: identity !== undefined,
+        givesTasks: ladder.rungs.has("task"),
       },
       keys,
       pages: {
@@ -129,6 +130,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       repeats: redis.repeats,
       limits,
       times,
+      ladder,
       authenticate,
       resource:
         identity &&

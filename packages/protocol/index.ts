@@ -40,6 +40,9 @@ export {
   type Wire,
 } from "./json-rpc.ts";
 export { growingPollInterval } from "./poll-interval.ts";
+export { askableOn, type Climber, type Rung, RUNGS, rungOf } from "./ladder.ts";
+export { messageOf } from "./ask-message.ts";
 export { resultOf } from "./result-of.ts";
 export type { ServerFacts } from "./server-facts.ts";
+export { namesOf } from "./waiting-message.ts";
 export { SUPPORTED_VERSIONS, UNSUPPORTED_VERSION, unsupportedVersion } from "./versions.ts";

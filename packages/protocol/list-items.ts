@@ -86,8 +86,8 @@ export function instructionsOf(
 }
 
 /** Whether calls may become tasks. A client reads it once, so tools that come later count. */
-export function hasTools({ tools, grows = false }: Catalogue): boolean {
-  return tools.size > 0 || grows;
+export function mayBecomeTasks({ tools, grows = false }: Catalogue, { givesTasks = true }: Pick<ServerFacts, "givesTasks">): boolean {
+  return givesTasks && (tools.size > 0 || grows);
 }
 
 const COMPLETIONS_MAX = 100;

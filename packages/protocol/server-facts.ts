@@ -19,4 +19,6 @@ export interface ServerFacts {
   readonly knowsCallers?: boolean;
   /** How events reach clients; absent if there are none. */
   readonly events?: readonly DeliveryMode[];
+  /** False if no call is answered with a task: then tasks are not declared. Default: true. */
+  readonly givesTasks?: boolean;
 }

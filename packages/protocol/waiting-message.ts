@@ -67,7 +67,7 @@ function onPages(asks: readonly Ask[]): string | undefined {
 }
 
 /** The people who are asked, short enough for a status. */
-function namesOf({ audience }: Ask): string {
+export function namesOf({ audience }: Ask): string {
   if (!audience || audience.to === "tenant") return audience?.not ? "someone other than the caller" : "another person";
   const { people = [], groups = [], roles = [] } = audience.to;
   const names = [...people.map(shownName), ...groups.map((group) => `group ${group}`), ...roles.map((role) => `role ${role}`)];

@@ -6,6 +6,7 @@ import { startPython } from "./clients/python.ts";
 import { proposal1869, sendInput } from "./clients/raw.ts";
 import { blocking, experimentalTasks } from "./clients/sdk-v1.ts";
 import { blockingV2, inputRequired } from "./clients/sdk-v2.ts";
+import { toolsOnly } from "./clients/tools-only.ts";
 import type { Dialect } from "./dialect.ts";
 import { openStored } from "./end-state.ts";
 import type { Stage } from "./play.ts";
@@ -21,6 +22,7 @@ const TYPESCRIPT: readonly Dialect[] = [
   tasks2025,
   proposal1869,
   sendInput,
+  ...toolsOnly,
 ];
 
 export interface Dialects {

@@ -27,6 +27,7 @@ const SAMPLES: readonly (string | number | boolean)[] = [
   0.5,
   7,
   "default",
+  "text",
   "fail",
   "always_off",
   "debug",

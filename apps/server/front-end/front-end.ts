@@ -2,6 +2,7 @@ import type { Log, OccurrenceFeed, Rates, Services } from "@parley/core";
 import type { Announcements } from "../streams/announcements.ts";
 import type { Heartbeat } from "../streams/heartbeat.ts";
 import type { SharedGate } from "./gate.ts";
+import type { Ladder } from "./ladder.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { Limits, Times } from "./limits.ts";
 import type { ProtectedResource } from "./protected-resource.ts";
@@ -20,6 +21,7 @@ export interface FrontEnd {
   readonly listens: SharedGate;
   /** Limits what identified callers do per second. */
   readonly rates: Rates;
+  readonly ladder: Ladder;
   readonly limits: Limits;
   readonly times: Times;
   readonly pageSize: number;

@@ -2,7 +2,7 @@
 import type { JsonObject } from "@parley/core";
 import { commonEncoder, type Keep, keepList, type Words } from "../encoder.ts";
 import { EVENTS_EXTENSION } from "../events.ts";
-import { hasTools, instructionsOf, servedCapabilities } from "../list-items.ts";
+import { instructionsOf, mayBecomeTasks, servedCapabilities } from "../list-items.ts";
 import { isObject } from "../json-rpc.ts";
 import type { ServerFacts } from "../server-facts.ts";
 import { SUPPORTED_VERSIONS } from "../versions.ts";
@@ -52,8 +52,11 @@ function encoder(revision: Revision, facts: ServerFacts): StatelessEncoder {
             ...servedCapabilities(catalogue),
             // The extension moved below `extensions`; ChatGPT still looks for the first.
             ...(facts.events && { events: {} }),
-            ...((hasTools(catalogue) || facts.events) && {
-              extensions: { ...(hasTools(catalogue) && { [TASKS_EXTENSION]: {} }), ...(facts.events && { [EVENTS_EXTENSION]: {} }) },
+            ...((mayBecomeTasks(catalogue, facts) || facts.events) && {
+              extensions: {
+                ...(mayBecomeTasks(catalogue, facts) && { [TASKS_EXTENSION]: {} }),
+                ...(facts.events && { [EVENTS_EXTENSION]: {} }),
+              },
             }),
           },
           ...instructionsOf(facts, catalogue),

@@ -1,5 +1,5 @@
 /** MCP 2025-11-25 with tasks, proposal #1869's non-blocking elicitations, and FastMCP's tasks/sendInput. */
-import { hasTools, present, servedCapabilities } from "../../list-items.ts";
+import { mayBecomeTasks, present, servedCapabilities } from "../../list-items.ts";
 import { EVENTS_EXTENSION } from "../../events.ts";
 import { buildDialect } from "../build-dialect.ts";
 import type { SessionDialect } from "../dialect.ts";
@@ -14,10 +14,12 @@ export const rev20251125: SessionDialect = buildDialect({
   batches: false,
   closesEarly: true,
   methods: METHODS,
-  capabilities: (catalogue, { knowsCallers, events }) => ({
+  capabilities: (catalogue, facts) => ({
     ...servedCapabilities(catalogue),
-    ...(events && { events: {}, extensions: { [EVENTS_EXTENSION]: {} } }),
-    ...(hasTools(catalogue) && { tasks: { ...(knowsCallers && { list: {} }), cancel: {}, requests: { tools: { call: {} } } } }),
+    ...(facts.events && { events: {}, extensions: { [EVENTS_EXTENSION]: {} } }),
+    ...(mayBecomeTasks(catalogue, facts) && {
+      tasks: { ...(facts.knowsCallers && { list: {} }), cancel: {}, requests: { tools: { call: {} } } },
+    }),
   }),
   serverInfo: ({ name, version, title }) => present({ name, version, title }),
   listItems,

@@ -5,32 +5,43 @@
  *   otherwise ───────▶ carry      a hidden task, followed on the stream of the request until it ends
  */
 import { createTask, getOwnTask, isFinished, isSettled, newTaskId, ParleyError, waitForTask, type Runnable, type Tool } from "@parley/core";
-import { type CallTool, capabilityRequired, type GetPrompt, missingCapabilities } from "@parley/protocol";
+import { askableOn, type CallTool, capabilityRequired, type GetPrompt, missingCapabilities, type Rung } from "@parley/protocol";
 import { ANSWERED, type Handled } from "../shared/answer.ts";
 import { resultWithoutTask } from "../shared/call-taskless.ts";
 import { holdNew, holdOpen } from "../shared/hold-open.ts";
 import { promptOf, toolOf } from "../shared/offer-requests.ts";
+import { pollAnswer } from "../shared/poll-tools.ts";
 import { noteSent } from "./asks.ts";
 import { followCall } from "./follow-call.ts";
 import { checkStillWanted, forgetCall, noteCall } from "./note-call.ts";
+import { rungInSession } from "./rung.ts";
 import { hasTasks, type SessionExchange, type SessionRoute, type TaskExchange } from "./session-route.ts";
 import { waitsOf } from "./session-waits.ts";
 
 /** Throws TOOL_NOT_FOUND, CAPABILITY_REQUIRED, TASK_REQUIRED, TASK_UNSUPPORTED, INVALID_ARGUMENTS, TOO_MANY_CALLS, OVERLOADED. */
 export async function callTool(route: SessionRoute, intent: CallTool, exchange: SessionExchange): Promise<Handled> {
+  const poll = pollAnswer(route, { name: intent.name, exchange });
+  if (poll) return exchange.encode.callResult(await poll(intent.arguments, waitsOf(route, exchange)));
   const tool = toolOf(exchange.catalogue, intent.name);
   const missing = missingCapabilities(tool.needs, exchange.session.capabilities);
   if (missing) throw capabilityRequired(`tool ${tool.name}`, missing);
-  if (intent.task && hasTasks(exchange)) return await handOut(route, intent, exchange, tool);
+  const takesTask = intent.task !== undefined && hasTasks(exchange);
+  const rung = rungInSession(route, exchange, { takesTask, calls: "tool" });
+  if (rung === "task" && hasTasks(exchange)) return await handOut(route, intent, exchange, tool);
   if (tool.task === "required") {
     throw new ParleyError("TASK_REQUIRED", `tool ${tool.name} runs only as a task: send params.task`);
   }
-  return await carry(route, exchange, { runnable: tool, intent });
+  return await carry(route, on(rung, exchange), { runnable: tool, intent, isText: rung === "text" });
 }
 
 /** Throws PROMPT_NOT_FOUND, INVALID_ARGUMENTS, TOO_MANY_CALLS, OVERLOADED. */
 export async function getPrompt(route: SessionRoute, intent: GetPrompt, exchange: SessionExchange): Promise<Handled> {
-  return await carry(route, exchange, { runnable: promptOf(exchange.catalogue, intent.name), intent });
+  const rung = rungInSession(route, exchange, { takesTask: false, calls: "prompt" });
+  return await carry(route, on(rung, exchange), { runnable: promptOf(exchange.catalogue, intent.name), intent, isText: false });
+}
+
+function on(rung: Rung | undefined, { session, ...rest }: SessionExchange): SessionExchange {
+  return { ...rest, session: { ...session, capabilities: askableOn(rung, session.capabilities) } };
 }
 
 async function handOut(
@@ -80,12 +91,14 @@ async function handOut(
 interface Carry {
   readonly runnable: Runnable;
   readonly intent: CallTool | GetPrompt;
+  /** On the rung of text: its questions are told in words. */
+  readonly isText: boolean;
 }
 
-async function carry(route: SessionRoute, exchange: SessionExchange, { runnable, intent }: Carry): Promise<Handled> {
+async function carry(route: SessionRoute, exchange: SessionExchange, { runnable, intent, isText }: Carry): Promise<Handled> {
   const { services } = route;
   const { session, caller, door, id: requestId, wants, channel } = exchange;
-  const answer = runnable.callTaskless && (await withoutTask(route, exchange, { runnable, intent }));
+  const answer = runnable.callTaskless && (await withoutTask(route, exchange, { runnable, intent, isText }));
   if (answer) return answer;
   const { progressToken } = wants;
   const idempotencyKey = intent.type === "callTool" ? intent.idempotencyKey : undefined;
@@ -102,7 +115,8 @@ async function carry(route: SessionRoute, exchange: SessionExchange, { runnable,
         door,
         arguments: { ...intent.arguments },
         capabilities: session.capabilities,
-        hidden: true,
+        // In words, the call gets a handle.
+        hidden: !isText,
         session: services.digest(session.id),
         request: { id: requestId, ...(progressToken !== undefined && { progressToken }) },
         taskId,
@@ -127,13 +141,17 @@ async function carry(route: SessionRoute, exchange: SessionExchange, { runnable,
 }
 
 /** Makes the call without a task. Undefined if it needs one. It gets none if its client has cancelled it by then, or ended the session. */
-async function withoutTask(route: SessionRoute, exchange: SessionExchange, { runnable, intent }: Carry): Promise<object | undefined> {
+async function withoutTask(
+  route: SessionRoute,
+  exchange: SessionExchange,
+  { runnable, intent, isText }: Carry,
+): Promise<object | undefined> {
   const { session, id: requestId, encode } = exchange;
   const result = await resultWithoutTask(route, exchange, {
     runnable,
     arguments: { ...intent.arguments },
     capabilities: session.capabilities,
-    hidden: true,
+    hidden: !isText,
     session: route.services.digest(session.id),
     idempotencyKey: intent.type === "callTool" ? intent.idempotencyKey : undefined,
     waits: waitsOf(route, exchange),

@@ -37,6 +37,7 @@ import { reportDefect } from "../shared/defects.ts";
 import type { Family, FamilyDeps } from "../shared/family.ts";
 import { refusalReply } from "../shared/refusals.ts";
 import { permitted, withinRates } from "../shared/permitted.ts";
+import { withPollTools } from "../shared/poll-tools.ts";
 import type { Action } from "../shared/action.ts";
 import { askIds } from "./ask-ids.ts";
 import { batch } from "./batch.ts";
@@ -47,6 +48,7 @@ import { forgetEnded } from "./forget-ended.ts";
 import { beginReading, receiveNotice, receiveReply } from "./replies.ts";
 import { resumeCall } from "./resume.ts";
 import { type SessionContext, type SessionExchange, type SessionRoute, wantsOf } from "./session-route.ts";
+import { rungInSession } from "./rung.ts";
 import { shownHere } from "./shown-asks.ts";
 import { openStandalone } from "./standalone-stream.ts";
 
@@ -127,7 +129,11 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
   async function answerRequest(context: SessionContext, request: Request<SessionIntent>, answering: Answering): Promise<void> {
     const { id, method, intent, wants } = request;
     const door = `${context.session.version} ${method}`;
-    const exchange: SessionExchange = { ...context, door, id, method, wants: wantsOf(context, wants), ...answering };
+    const isText =
+      intent.type === "listTools" &&
+      rungInSession(route, { ...context, channel: answering.channel }, { takesTask: false, calls: "tool" }) === "text";
+    const catalogue = isText ? withPollTools(context.catalogue, route) : context.catalogue;
+    const exchange: SessionExchange = { ...context, catalogue, door, id, method, wants: wantsOf(context, wants), ...answering };
     await answer(route, exchange, { intent, handle: () => dispatch(route, intent, exchange) });
   }
 

@@ -24,6 +24,7 @@ import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
 import { readFeedPage } from "../shared/feed-pages.ts";
 import { unlessAway } from "../shared/unless-redis-away.ts";
+import { waitingResult, waitsForPeople } from "../shared/waiting-text.ts";
 import type { CallCursor, ResultCursor } from "./event-ids.ts";
 import { EMPTY_FEED, nextChange, type StreamOver } from "./follow-call/next-change.ts";
 import { createQuestions } from "./follow-call/questions.ts";
@@ -33,6 +34,7 @@ import { type Followed, streamEvents } from "./follow-call/stream-events.ts";
 import { takeOver } from "./follow-call/take-over.ts";
 import { holdStream, type StreamHold } from "./hold-stream.ts";
 import { CANCELLED, checkStillWanted, heldStream } from "./note-call.ts";
+import { rungInSession } from "./rung.ts";
 import { hasTasks, type SessionExchange, type SessionRoute } from "./session-route.ts";
 
 export interface FollowCall {
@@ -85,7 +87,12 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
     const taking = cursor.stream === "call" && cursor.event > 0 ? await takeOver(route, task.id) : undefined;
     let isTaken = false;
     if (cursor.stream === "result" || isJoined) hold = await takeHold(route, exchange, { event: cursor.event, onChange: watch.wake });
-    const questions = createQuestions(route, exchange, events, { taskId: task.id, hold });
+    const isText =
+      cursor.stream === "call" &&
+      task.call.kind === "tool" &&
+      !task.call.hidden &&
+      rungInSession(route, exchange, { takesTask: false, calls: "tool" }) === "text";
+    const questions = createQuestions(route, exchange, events, { taskId: task.id, hold, isText });
     stops.push(questions.leave);
     questions.shownBefore(task);
     const listen = () => {
@@ -113,6 +120,8 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
         if (cursor.stream === "result") await sessions.unfollow(session.id, [task.id]);
         return followed;
       }
+      // What the client's model or folders answer is asked first: its question is gone once the call has ended.
+      if (isText && waitsForPeople(task) && !task.asks.some(questions.canAsk)) return answered(inWords());
       // What could not be asked is asked after the next look at the task.
       await unlessAway(() => (hold && !isJoined ? questions.askOnHeldStream(task, hold) : questions.ask(task)));
       if (released && events.canComeBack) {
@@ -154,6 +163,12 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
     isAnswered = true;
     use.stop();
     return events.answer(given);
+  }
+
+  function inWords(): Reply {
+    const tool = exchange.catalogue.tools.get(task.call.name);
+    const said = exchange.encode.callResult(waitingResult(route, exchange, { task, tool }));
+    return { httpStatus: 200, message: resultMessage(exchange.id, said) };
   }
 
   function reply(): Reply {

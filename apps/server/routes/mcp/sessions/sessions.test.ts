@@ -29,6 +29,9 @@ async function replacing<Method extends keyof SessionStore>(method: Method, time
   return { ...(await twoFronts({ times, sessions: { ...memory, [method]: call } })), replaced };
 }
 
+/** Questions reach clients as they did before text. */
+const NO_TEXT = { rungs: new Set(["task", "input_required", "held"] as const) };
+
 const content = (text: string) => [{ type: "text", text }];
 
 /** What releases the next tool that is at work, once it is. `before` released the one before. */
@@ -254,7 +257,7 @@ describe("a blocking call", () => {
   });
 
   test("that cannot ask its client continues without the question, even if Redis was away at that moment", async () => {
-    const { a, services } = await twoFronts();
+    const { a, services } = await twoFronts({ ladder: NO_TEXT });
     const client = await openSession(a, { capabilities: {} });
     const away = vi.spyOn(services.store, "answer").mockRejectedValueOnce(new ParleyError("UNAVAILABLE", "Redis did not answer in time"));
 
@@ -461,15 +464,15 @@ describe("a blocking call", () => {
     expect(logged.filter(({ message }) => message === "task created").map(({ fields }) => fields["tool"])).toEqual(["echo"]);
   });
 
-  test("of a client that cannot be asked ends with an error", async () => {
-    const { a } = await twoFronts();
+  test("of a client that cannot be asked ends with an error where the deployment allows no text", async () => {
+    const { a } = await twoFronts({ ladder: NO_TEXT });
     const client = await openSession(a, { capabilities: {} });
     const { messages } = await client.request(a, "tools/call", { name: "greet", arguments: {} });
     expect(messages.at(-1)?.result).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/elicitation/) }] });
   });
 
   test("of a client that reads no streams ends with an error as well", async () => {
-    const { a } = await twoFronts();
+    const { a } = await twoFronts({ ladder: NO_TEXT });
     const client = await openSession(a);
     const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "greet", arguments: {} } };
     const { messages } = await answered(await client.post(a, call, { accept: "application/json" }));

@@ -238,7 +238,11 @@ describe("the stream of a call", () => {
   });
 
   test("leaves a question open that its client cannot be asked, if other people may answer it", async () => {
-    const { a, b, logged } = await twoFronts({ catalogue: catalogue([pay]), authenticate });
+    const { a, b, logged } = await twoFronts({
+      catalogue: catalogue([pay]),
+      authenticate,
+      ladder: { rungs: new Set(["task", "held"] as const) },
+    });
     const ann = await openSession(a, { principal: "ann", capabilities: {} });
     const bob = await openSession(b, { principal: "bob" });
     const finance = { "x-groups": "finance" };

@@ -3,7 +3,7 @@
  *
  *   with requestState ───────────────▶ resume     the client retries after an InputRequiredResult
  *   client and tool speak tasks ─────▶ hand out   a CreateTaskResult, at once or after the tool's first question
- *   all others ──────────────────────▶ carry      a hidden task, for which the open call waits
+ *   all others ──────────────────────▶ carry      a hidden task, for which the open call waits; on the rung of text one that its caller can find
  */
 import {
   cancelTask,
@@ -60,7 +60,7 @@ async function withoutTask(route: StatelessRoute, called: Called, exchange: Stat
     runnable,
     arguments: args,
     capabilities: exchange.client.capabilities,
-    hidden: asTask === "never",
+    hidden: asTask === "never" && called.rung !== "text",
     idempotencyKey,
     waits: waitGateFor(route, exchange.caller),
   });
@@ -103,7 +103,7 @@ async function carry(route: StatelessRoute, called: Called, exchange: StatelessE
   const answered = await holdNew({ services, waits: waitGateFor(route, exchange.caller) }, taskId, async (watch) => {
     // The client may have disconnected while this waited for Redis, and may have called again.
     if (exchange.channel.closed.aborted) return abandon(exchange);
-    const task = await createTask(services, runnable, { ...create, hidden: true, taskId });
+    const task = await createTask(services, runnable, { ...create, hidden: called.rung !== "text", taskId });
     if (task.id === taskId) return await awaitTask(route, called, exchange, { task, watch, feedCursor: undefined, canComeBack });
     existing = task;
     return undefined;

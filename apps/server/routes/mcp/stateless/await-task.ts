@@ -4,7 +4,7 @@
  * Ends when the task finishes or asks the caller, when the client disconnects, when the call takes too long, or when this front end shuts
  * down.
  */
-import { cancelTask, findTask, heardTask, isFinished, ParleyError, readable, type Task, type TaskWatch } from "@parley/core";
+import { canBeAsked, cancelTask, findTask, heardTask, isFinished, ParleyError, readable, type Task, type TaskWatch } from "@parley/core";
 import { resultOf } from "@parley/protocol";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import type { Handled } from "../shared/answer.ts";
@@ -12,6 +12,7 @@ import { feedPages, readFeedPage } from "../shared/feed-pages.ts";
 import { increased, stillWaiting } from "../shared/still-waiting.ts";
 import { unlessAway } from "../shared/unless-redis-away.ts";
 import { abandon, CLIENT_CLOSED } from "./abandon.ts";
+import { waitingResult, waitsForPeople } from "../shared/waiting-text.ts";
 import { askCaller, handOver } from "./ask-caller.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
@@ -29,7 +30,13 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
   const { task, watch, feedCursor, canComeBack } = request;
   const { services, times, heartbeat } = route;
   const { channel, caller, door } = exchange;
+  const isText = called.rung === "text";
   let seen = task;
+  const needsCaller = (now: Task) => isFinished(now.status) || now.asks.length > 0 || (isText && waitsForPeople(now));
+  const inWords = () => {
+    const tool = exchange.catalogue.tools.get(called.name);
+    return called.encodeResult(waitingResult(route, exchange, { task: seen, tool }));
+  };
   const feed = feedReporter(route, exchange, { taskId: task.id, cursor: feedCursor });
   const ends = untilExpiry(route, exchange.caller);
   let timedOut = false;
@@ -57,7 +64,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       // If the client closes a first call, its hidden task is cancelled, since no client has a handle on it. A retry has delivered answers
       // and may have been dropped by the network: its task continues, and the same retry gets the result.
       if (channel.closed.aborted) {
-        const isOver = !task.call.hidden || canComeBack;
+        const isOver = (!task.call.hidden && !isText) || canComeBack;
         const cancel = () => cancelTask(services, { taskId: task.id, caller, door, reason: CLIENT_CLOSED });
         if (isOver || (await unlessAway(cancel))) return abandon(exchange);
         continue;
@@ -77,13 +84,19 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       if (needsCaller(seen)) break;
       if (timedOut) {
         // Other people are asked and may take days: the client comes back later.
+        if (isText) return inWords();
         if (seen.asksOfOthers) return await handOver(route, called, exchange, { task: seen, feedCursor: feed.cursor });
         if (task.call.hidden) await cancelTask(services, { taskId: task.id, caller, door, reason: "The call took too long." });
         throw new ParleyError("CALL_TIMEOUT", `${called.name} did not finish within ${times.callTimeoutMs} ms`);
       }
       if (ends.ending.aborted) return await handOver(route, called, exchange, { task: seen, feedCursor: feed.cursor });
     }
-    if (!isFinished(seen.status)) return await askCaller(route, called, exchange, { task: seen, feedCursor: feed.cursor });
+    if (!isFinished(seen.status)) {
+      // What the client's model or folders answer is asked first: its question is gone once the call has ended.
+      const askable = isText ? seen.asks.filter(({ request }) => canBeAsked(request, exchange.client.capabilities)) : seen.asks;
+      if (isText && askable.length === 0) return inWords();
+      return await askCaller(route, called, exchange, { task: { ...seen, asks: askable }, feedCursor: feed.cursor });
+    }
     return resultOf(seen, called.encodeResult);
   } finally {
     stopTimeout();
@@ -93,11 +106,6 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
     ends.ending.removeEventListener("abort", watch.wake);
     ends.release();
   }
-}
-
-/** Whether the task has finished or asks the caller. Asks to others do not concern the caller. */
-function needsCaller({ status, asks }: Task): boolean {
-  return isFinished(status) || asks.length > 0;
 }
 
 interface FeedReporter {

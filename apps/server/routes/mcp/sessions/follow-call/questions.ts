@@ -5,6 +5,7 @@
  * for one of them (hold-stream.ts).
  */
 import { type Ask, declareUnavailable, noteShown, type Task } from "@parley/core";
+import { askableOn } from "@parley/protocol";
 import { elicitationId } from "@parley/protocol/sessions";
 import { type AskKeys, asksToSend, type LastRead, reopenedAsks } from "../asks.ts";
 import type { StreamHold } from "../hold-stream.ts";
@@ -26,19 +27,23 @@ export interface Questions {
   withdraw(task: Task): void;
   /** The task was read again. */
   changed(before: LastRead, now: LastRead): void;
+  /** Whether this client can be asked it on this stream. */
+  canAsk(ask: Ask): boolean;
   leave(): void;
 }
 
 export interface QuestionsOptions {
   readonly taskId: string;
   readonly hold: StreamHold | undefined;
+  /** Questions that cannot be asked here are told in words (waiting-text.ts) and stay open. */
+  readonly isText: boolean;
 }
 
 export function createQuestions(
   route: SessionRoute,
   exchange: SessionExchange,
   events: StreamEvents,
-  { taskId, hold: held }: QuestionsOptions,
+  { taskId, hold: held, isText }: QuestionsOptions,
 ): Questions {
   const { services } = route;
   const { session, caller, door, dialect, encode, channel } = exchange;
@@ -48,7 +53,8 @@ export function createQuestions(
   let reopened: AskKeys = new Set();
 
   const seen = () => (events.cursor.stream === "call" ? events.cursor.seen : undefined);
-  const canAsk = ({ request }: Ask) => channel.acceptsStream && dialect.canAsk(request, session.capabilities);
+  const capabilities = askableOn(isText ? "text" : "held", session.capabilities);
+  const canAsk = ({ request }: Ask) => channel.acceptsStream && dialect.canAsk(request, capabilities);
 
   return {
     shownBefore(task) {
@@ -67,7 +73,7 @@ export function createQuestions(
           noteShown(services, exchange, task, [ask]);
           await channel.drained();
           // If no other person is asked either, the tool learns that the ask is unavailable.
-        } else if (!ask.audience) await declareUnavailable(services, { taskId, caller, door, key: ask.key });
+        } else if (!ask.audience && !isText) await declareUnavailable(services, { taskId, caller, door, key: ask.key });
       }
     },
     async askOnHeldStream(task, hold) {
@@ -91,6 +97,7 @@ export function createQuestions(
       for (const requestId of shown.over(task)) events.send(encode.askOver(requestId, knownTask(events, task)));
     },
     changed: (before, now) => void (reopened = reopenedAsks(before, now)),
+    canAsk,
     leave: () => shown.leave(),
   };
 }

@@ -1,0 +1,115 @@
+/**
+ * The result of a call on the lowest rung: words that the model of a client can act on, because its client can show its user nothing else.
+ *
+ * The sentences are short and say what to do, in order: small models follow that, and invent an answer where a text leaves room for one.
+ */
+import { type Ask, cut, isForClientOnly, isFinished, type JsonObject, noteShown, type Task, type Tool } from "@parley/core";
+import { messageOf, namesOf } from "@parley/protocol";
+import type { Exchange } from "../../../front-end/exchange.ts";
+import type { FrontEnd } from "../../../front-end/front-end.ts";
+import type { Ladder } from "../../../front-end/ladder.ts";
+import { isForModel } from "./asks-for-models.ts";
+
+const QUESTIONS_MAX = 3;
+const QUESTION_CHARS_MAX = 2_000;
+/** Of a question to other people, whose context the owner of the task does not see. */
+const QUESTION_OF_OTHERS_CHARS_MAX = 500;
+
+export interface Waiting {
+  readonly task: Task;
+  /** What was called; undefined if it is not offered any more. */
+  readonly tool: Pick<Tool, "outputSchema" | "annotations"> | undefined;
+}
+
+type Route = Pick<FrontEnd, "services" | "ladder">;
+
+/** What the client shows its model while the task is not finished. */
+export function waitingResult(
+  { services, ladder }: Route,
+  exchange: Pick<Exchange, "caller" | "door">,
+  { task, tool }: Waiting,
+): JsonObject {
+  noteShown(services, exchange, task, forPeople(task.asks));
+  const text = { content: [{ type: "text", text: waitingText({ task, tool }, ladder) }] };
+  const state = { taskId: task.id, state: task.status };
+  if (tool?.outputSchema === undefined || services.validate(tool.outputSchema, state).length === 0)
+    return { ...text, structuredContent: state };
+  // Clients refuse a result without the structure that its tool promises, unless it is an error.
+  return { ...text, isError: true };
+}
+
+/** Whether the call has to be answered in words, because people are asked what this client cannot show. */
+export function waitsForPeople({ status, asks, asksOfOthers = [] }: Task): boolean {
+  return status === "input_required" && (forPeople(asks).length > 0 || asksOfOthers.length > 0);
+}
+
+function forPeople(asks: readonly Ask[]): readonly Ask[] {
+  return asks.filter(({ request }) => !isForClientOnly(request));
+}
+
+export function waitingText({ task, tool }: Waiting, ladder: Ladder): string {
+  const { taskTool, asksTool } = ladder;
+  const { name } = task.call;
+  if (isFinished(task.status)) return `${name} has ended: ${task.status}.`;
+  const own = forPeople(task.asks);
+  const asks = [...own, ...(task.asksOfOthers ?? [])];
+  const wait =
+    taskTool === undefined
+      ? `Tell the user that ${name} continues by itself after the answer.`
+      : `Call ${taskTool} with taskId ${JSON.stringify(task.id)}. It waits for the result.`;
+  if (asks.length === 0) {
+    return [`NOT FINISHED: ${name} is still working.`, "Do this now:", `1. ${wait}`, again(name)].join("\n");
+  }
+  const shown = asks.slice(0, QUESTIONS_MAX);
+  const more = asks.length - shown.length;
+  const passedOn = asksTool !== undefined && own.some((ask) => isForModel(ask, tool));
+  const steps = [
+    own.length > 0
+      ? "Show the user the question and the page. Only a person can answer. Do not answer yourself. Do not guess."
+      : "Tell the user whose answer is missing. Do not answer yourself. Do not guess.",
+    ...(passedOn
+      ? [`If the user answers here in the chat, pass on exactly what they said with ${asksTool}. Otherwise they use the page.`]
+      : []),
+    wait,
+  ];
+  return [
+    `NOT FINISHED: ${name} waits for ${asks.length === 1 ? "an answer" : `${asks.length} answers`}.`,
+    ...shown.flatMap((ask) => ["", ...(own.includes(ask) ? askLines(task, ask, ladder) : linesOfOthers(task, ask, ladder))]),
+    ...(more > 0 ? ["", `${more} more questions are open.`] : []),
+    "",
+    "Do this now:",
+    ...steps.map((step, index) => `${index + 1}. ${step}`),
+    again(name),
+  ].join("\n");
+}
+
+const again = (name: string) => `Do not call ${name} again: it would start a second time.`;
+
+/** What is asked of the user, until when, and where. */
+export function askLines(task: Pick<Task, "id">, ask: Ask, ladder: Ladder): string[] {
+  const { request } = ask;
+  const question = "message" in request ? messageOf({ ...ask, request }) : "";
+  return [`Question: ${cut(question.trim(), QUESTION_CHARS_MAX)}`, ...whereAndWhen(task, ask, ladder)];
+}
+
+function linesOfOthers(task: Pick<Task, "id">, ask: Ask, ladder: Ladder): string[] {
+  const question = "message" in ask.request ? ask.request.message : "";
+  return [`Question: ${cut(question.trim(), QUESTION_OF_OTHERS_CHARS_MAX)}`, ...whereAndWhen(task, ask, ladder)];
+}
+
+function whereAndWhen(task: Pick<Task, "id">, ask: Ask, ladder: Ladder): string[] {
+  return [
+    `Who answers: ${ask.audience ? namesOf(ask) : "the user"}`,
+    `Open until: ${new Date(ask.deadlineMs).toISOString().slice(0, 16).replace("T", " ")} UTC`,
+    `Page: ${pageOf(task, ask, ladder)}`,
+  ];
+}
+
+/**
+ * Where the ask is answered. Without a login the address alone opens the page, and what a second person has to agree to must not be opened by the
+ * model that reads this: the server has printed the address of its inbox for its user.
+ */
+function pageOf({ id }: Pick<Task, "id">, { key, route = { taskId: id, key }, audience }: Ask, ladder: Ladder): string {
+  if (ladder.hasLogin) return `${ladder.pageOf(route.taskId, route.key)} (a person logs in there)`;
+  return audience ? "the inbox, at the address that the server printed when it started" : ladder.pageOf(route.taskId, route.key);
+}

@@ -1,0 +1,352 @@
+/** Clients that know nothing but tools: what their model reads while a person is asked, and how it gets to the answer. Both families. */
+import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as TransportV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { catalogue, defineTool } from "@parley/sdk";
+import { describe, expect, test, vi } from "vitest";
+import { z } from "zod";
+import { until } from "../../test/support/until.ts";
+import { type Options, rpc } from "./client.fixture.ts";
+import { callerNamed, type Deploy, deploy, type Deployment, type Front } from "./deployment.fixture.ts";
+import type { Authenticate } from "./front-end/caller.ts";
+import { openSession } from "./session-client.fixture.ts";
+import { held } from "./tools.fixture.ts";
+
+const size = z.object({ n: z.number().int().min(1).max(20) });
+const seats = z.object({ seats: z.number() });
+
+const asking = catalogue([
+  defineTool({ name: "echo", input: z.object({ text: z.string() }), run: ({ text }) => text }),
+  defineTool({
+    name: "dinner",
+    async run(_args, ctx) {
+      const { n } = await ctx.elicit("size", { message: "How many will come?", schema: size, timeout: "2 days" });
+      return `${n} will come`;
+    },
+  }),
+  defineTool({
+    name: "two-questions",
+    async run(_args, ctx) {
+      const one = await ctx.elicit("one", { message: "The first?", schema: size });
+      const two = await ctx.elicit("two", { message: "The second?", schema: size });
+      return `${one.n} and ${two.n}`;
+    },
+  }),
+  defineTool({
+    name: "table",
+    output: seats,
+    run: async (_args, ctx) => ({ seats: (await ctx.elicit("size", { message: "How many?", schema: size })).n }),
+  }),
+  defineTool({ name: "sure", run: async (_args, ctx) => String(await ctx.confirm("sure", { message: "Delete all?" })) }),
+  defineTool({ name: "vault", run: async (_args, ctx) => ((await ctx.secret("key", { message: "The key?" })) ? "opened" : "") }),
+  defineTool({
+    name: "wipe",
+    annotations: { destructiveHint: true },
+    run: async (_args, ctx) => `wiped ${(await ctx.elicit("which", { message: "Which?", schema: z.object({ disk: z.string() }) })).disk}`,
+  }),
+  defineTool({
+    name: "many",
+    async run(_args, ctx) {
+      await Promise.all(
+        ["a", "b", "c", "d", "e"].map((key) =>
+          ctx.elicit(key, { message: key.repeat(1_500), context: [{ type: "text", text: key.repeat(1_500) }], schema: size }),
+        ),
+      );
+      return "";
+    },
+  }),
+  defineTool({
+    name: "pay",
+    run: async (_args, ctx) =>
+      (await ctx.elicit("pay", { message: "How much?", schema: size, to: { groups: ["finance"] }, not: "caller" })) ? "paid" : "",
+  }),
+  defineTool({
+    name: "hold",
+    run: (_args, ctx) =>
+      new Promise<string>((resolve) => {
+        held.release = () => resolve("released");
+        ctx.signal.addEventListener("abort", () => resolve("stopped"));
+      }),
+  }),
+  defineTool({
+    name: "think",
+    run: async (_args, ctx) => ((await ctx.sample("thought", { messages: [], maxTokens: 9 })) ? "thought" : ""),
+  }),
+]);
+
+interface Result {
+  readonly content: readonly { readonly text: string }[];
+  readonly structuredContent?: { readonly taskId: string; readonly state: string };
+  readonly isError?: boolean;
+}
+
+interface ToolsOnly {
+  call(name: string, args?: object, at?: Front): Promise<Result>;
+  tools(at?: Front): Promise<readonly string[]>;
+}
+
+const silent: Options = { tasks: false, capabilities: {} };
+
+/** Clients that declare nothing, one of each family. */
+const CLIENTS: { readonly [name: string]: (front: Front, principal?: string) => Promise<ToolsOnly> } = {
+  "2026-07-28": async (front, principal) => ({
+    async call(name, args = {}, at = front) {
+      const { result, error } = await rpc(at, "tools/call", { name, arguments: args }, { ...silent, ...(principal && { principal }) });
+      if (!result) throw new Error(error?.message);
+      return result as unknown as Result;
+    },
+    tools: async (at = front) => names((await rpc(at, "tools/list", {}, silent)).result),
+  }),
+  "2025-11-25": async (front, principal) => {
+    const client = await openSession(front, { capabilities: {}, ...(principal && { principal }) });
+    const ask = async (at: Front, method: string, params: object) => {
+      const { result, error } = (await client.request(at, method, params)).messages.at(-1)!;
+      if (!result) throw new Error(error?.message);
+      return result;
+    };
+    return {
+      call: async (name, args = {}, at = front) => (await ask(at, "tools/call", { name, arguments: args })) as unknown as Result,
+      tools: async (at = front) => names(await ask(at, "tools/list", {})),
+    };
+  },
+};
+
+function names(result: unknown): readonly string[] {
+  return (result as { readonly tools: readonly { readonly name: string }[] }).tools.map(({ name }) => name);
+}
+
+const textOf = ({ content: [first] }: Result) => first?.text ?? "";
+
+function idIn(result: Result): string {
+  return /taskId "([^"]+)"/.exec(textOf(result))?.[1] ?? "";
+}
+
+interface Started extends Deployment {
+  readonly here: Front;
+  readonly there: Front;
+  readonly client: ToolsOnly;
+}
+
+async function start(family: string, options: Partial<Deploy> = {}, principal?: string): Promise<Started> {
+  const deployment = await deploy({ catalogue: asking, ...options });
+  const [here, there] = deployment.fronts;
+  return { ...deployment, here: here!, there: there!, client: await CLIENTS[family]!(here!, principal) };
+}
+
+const FAMILIES = Object.keys(CLIENTS);
+const loggedIn: Authenticate = ({ headers }) =>
+  callerNamed(String(headers["x-principal"] ?? "ann"), {
+    authenticatedBy: "oidc",
+    groups: headers["x-principal"] === "bob" ? ["finance"] : [],
+  });
+const LOGIN = { authenticate: loggedIn, visitors: { authenticate: loggedIn, ticket: undefined }, publicUrl: "https://parley.example" };
+
+describe.each(FAMILIES)("a client of %s that knows tools only", (family) => {
+  test("reads what is open, for whom, until when and where, and waits for the result at another front end", async () => {
+    const { client, services, there } = await start(family);
+    const called = await client.call("dinner");
+    const taskId = idIn(called);
+    const { asks } = (await services.store.load(taskId))!;
+    const until_ = new Date(asks[0]!.deadlineMs).toISOString().slice(0, 16).replace("T", " ");
+    expect(textOf(called)).toMatch(/^NOT FINISHED: dinner waits for an answer\./);
+    expect(textOf(called)).toContain("Question: How many will come?\nWho answers: the user\n");
+    expect(textOf(called)).toContain(`Open until: ${until_} UTC`);
+    expect(textOf(called)).toMatch(new RegExp(`Page: http://\\S+/asks/${taskId}/size\\?k=`));
+    expect(called.structuredContent).toEqual({ taskId, state: "input_required" });
+
+    const polled = client.call("parley_task", { taskId }, there);
+    await until(() => there.waiting > 0);
+    expect(textOf(await client.call("parley_asks", { taskId, question: "size", answer: { n: 4 } }))).toBe("The answer was taken.");
+    expect(textOf(await polled)).toBe("4 will come");
+    expect(textOf(await client.call("parley_task", { taskId }))).toBe("4 will come");
+  });
+
+  test("gets the result as ever of a tool that asks nothing", async () => {
+    const { client, services } = await start(family);
+    expect(textOf(await client.call("echo", { text: "hi" }))).toBe("hi");
+    expect((await services.store.list({ principal: "anonymous", limit: 9 })).tasks).toHaveLength(1);
+  });
+
+  test("opens the page, and its user's answer there ends the wait", async () => {
+    const { client } = await start(family);
+    const called = await client.call("sure");
+    const [, url = ""] = /Page: (\S+)/.exec(textOf(called)) ?? [];
+    const page = await (await fetch(url)).text();
+    expect(page).toContain("Delete all?");
+    expect(textOf(called)).not.toContain("parley_asks");
+  });
+
+  test("is told the next question while it waits", async () => {
+    const { client, here } = await start(family);
+    const taskId = idIn(await client.call("two-questions"));
+    const polled = client.call("parley_task", { taskId });
+    await until(() => here.waiting > 0);
+    await client.call("parley_asks", { taskId, question: "one", answer: { n: 1 } });
+    expect(textOf(await polled)).toContain("Question: The second?");
+    await client.call("parley_asks", { taskId, question: "two", answer: { n: 2 } });
+    expect(textOf(await client.call("parley_task", { taskId }))).toBe("1 and 2");
+  });
+
+  test("reads an error where its tool promises a structure, since clients refuse a result without it", async () => {
+    const { client } = await start(family);
+    const called = await client.call("table");
+    expect(called).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/^NOT FINISHED/) }] });
+    expect(called.structuredContent).toBeUndefined();
+    const taskId = idIn(called);
+    await client.call("parley_asks", { taskId, question: "size", answer: { n: 3 } });
+    expect((await client.call("parley_task", { taskId })).structuredContent).toEqual({ seats: 3 });
+  });
+
+  test("reads what is wrong with an answer that does not fit, and the question stays open", async () => {
+    const { client } = await start(family);
+    const taskId = idIn(await client.call("dinner"));
+    const refused = await client.call("parley_asks", { taskId, question: "size", answer: { n: 40 } });
+    expect(refused).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/not taken: n must be between 1 and 20\. Ask the user again/s) }],
+    });
+    expect(textOf(await client.call("parley_asks"))).toContain("How many will come?");
+    await client.call("parley_asks", { taskId, question: "size", answer: { n: 4 } });
+    expect(await client.call("parley_asks", { taskId, question: "size", answer: { n: 5 } })).toMatchObject({ isError: true });
+    expect(textOf(await client.call("parley_asks"))).toBe("No question is open for the user.");
+  });
+
+  test.each([
+    ["sure", "sure", { confirm: true }],
+    ["vault", "key", { value: "hunter2" }],
+    ["wipe", "which", { disk: "all" }],
+  ])("cannot pass on an answer that only a person may give: %s", async (name, question, answer) => {
+    const { client, services } = await start(family);
+    const taskId = idIn(await client.call(name));
+    expect(textOf(await client.call("parley_asks"))).toContain("The user answers on the page only.");
+    expect(await client.call("parley_asks", { taskId, question, answer })).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining("must not pass on") }],
+    });
+    expect((await services.store.load(taskId))!.asks.map(({ key }) => key)).toEqual([question]);
+  });
+
+  test("reads of whom others are asked, with the plain address where people log in, and cannot answer for them", async () => {
+    const { client, here, services } = await start(family, LOGIN, "ann");
+    const called = await client.call("pay");
+    const taskId = idIn(called);
+    expect(textOf(called)).toContain("Who answers: group finance, but not from the caller");
+    expect(textOf(called)).toContain(`Page: https://parley.example/asks/${taskId}/pay (a person logs in there)`);
+    expect(textOf(called)).toContain("Tell the user whose answer is missing.");
+    const answer = { taskId, question: "pay", answer: { n: 9 } };
+    expect(await client.call("parley_asks", answer)).toMatchObject({ isError: true });
+    const bob = await CLIENTS[family]!(here, "bob");
+    expect(textOf(await bob.call("parley_asks"))).toContain("The user answers on the page only.");
+    expect(await bob.call("parley_task", { taskId })).toMatchObject({ isError: true });
+    expect((await services.store.load(taskId))!.asks).toHaveLength(1);
+  });
+
+  test("learns nothing of the calls of others", async () => {
+    const { client, here } = await start(family, LOGIN, "ann");
+    const taskId = idIn(await client.call("dinner"));
+    const eve = await CLIENTS[family]!(here, "eve");
+    const [foreign, unknown] = [await eve.call("parley_task", { taskId }), await eve.call("parley_task", { taskId: "0-none" })];
+    expect(textOf(foreign).replace(taskId, "…")).toBe(textOf(unknown).replace("0-none", "…"));
+    const given = { question: "size", answer: { n: 1 } };
+    const answers = [await eve.call("parley_asks", { taskId, ...given }), await eve.call("parley_asks", { taskId: "0-none", ...given })];
+    expect(textOf(answers[0]!).replace(taskId, "…")).toBe(textOf(answers[1]!).replace("0-none", "…"));
+    expect(textOf(await eve.call("parley_asks"))).toBe("No question is open for the user.");
+  });
+
+  test("is told that its call still works where that takes too long, and gets the result later", async () => {
+    const { client } = await start(family, { times: { callTimeoutMs: 50 } });
+    if (family !== "2026-07-28") return; // A call in a session has no such end.
+    const before = held.release;
+    const called = await client.call("hold");
+    expect(textOf(called)).toMatch(/^NOT FINISHED: hold is still working\./);
+    await until(() => held.release !== before);
+    held.release();
+    expect(textOf(await client.call("parley_task", { taskId: idIn(called) }))).toBe("released");
+  });
+
+  test("reads three questions of a call, and how many more are open", async () => {
+    const { client } = await start(family);
+    const text = textOf(await client.call("many"));
+    expect(text).toMatch(/^NOT FINISHED: many waits for 5 answers\./);
+    // And the sign that something was cut off.
+    expect([...text.matchAll(/^Question: (.*?)^Who/gms)].map(([, question = ""]) => question.trim().length)).toEqual([2_001, 2_001, 2_001]);
+    expect(text).toContain("\n2 more questions are open.\n");
+  });
+
+  test("gets an error at once for what only a client could answer", async () => {
+    const { client } = await start(family);
+    expect(await client.call("think")).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("sampling") }] });
+  });
+
+  test("is offered the tools, which a deployment renames or removes, and which never hide one of its own", async () => {
+    const { client } = await start(family);
+    expect((await client.tools()).slice(-2)).toEqual(["parley_task", "parley_asks"]);
+    const renamed = await start(family, { ladder: { taskTool: "wait", asksTool: undefined } });
+    expect((await renamed.client.tools()).slice(-2)).toEqual(["think", "wait"]);
+    const said = textOf(await renamed.client.call("dinner"));
+    expect([said.includes("Call wait with taskId"), said.includes("parley_")]).toEqual([true, false]);
+    const taken = await start(family, { ladder: { taskTool: "echo" } });
+    expect((await taken.client.tools()).filter((name) => name === "echo")).toHaveLength(1);
+    expect(textOf(await taken.client.call("echo", { text: "mine" }))).toBe("mine");
+  });
+
+  test("takes a place among the held calls while it polls, and is refused when there is none", async () => {
+    const { client, here } = await start(family, { limits: { ownWaitsMax: 1 } });
+    const taskId = idIn(await client.call("dinner"));
+    const polled = client.call("parley_task", { taskId });
+    await until(() => here.waiting > 0);
+    await expect(client.call("parley_task", { taskId })).rejects.toThrow(/PARLEY_QUOTA_WAITS/);
+    await expect(client.call("parley_asks")).rejects.toThrow(/PARLEY_QUOTA_WAITS/);
+    // The answer comes from elsewhere: the only place is taken.
+    const [answering] = [await rpc(here, "tasks/update", { taskId, inputResponses: { size: { action: "accept", content: { n: 4 } } } })];
+    expect(answering.status).toBe(200);
+    expect(textOf(await polled)).toBe("4 will come");
+  });
+});
+
+test("lists for clients that can be asked, or that take tasks, are as they were", async () => {
+  const { here } = await start("2026-07-28");
+  const of = async (options: Options) => names((await rpc(here, "tools/list", {}, options)).result);
+  expect(await of({ tasks: false })).not.toContain("parley_task");
+  expect(await of({ capabilities: {} })).not.toContain("parley_task");
+  expect(await of(silent)).toContain("parley_task");
+  const able = await openSession(here);
+  expect(names((await able.request(here, "tools/list")).messages[0]?.result)).not.toContain("parley_task");
+});
+
+test("a call in words that its client gives up before it is told anything is cancelled in 2026-07-28", async () => {
+  const { here, services } = await start("2026-07-28");
+  const leave = new AbortController();
+  const before = held.release;
+  const called = rpc(here, "tools/call", { name: "hold", arguments: {} }, { ...silent, signal: leave.signal });
+  await until(() => held.release !== before);
+  leave.abort();
+  await expect(called).rejects.toThrow();
+  await until(async () => (await services.store.list({ principal: "anonymous", limit: 1 })).tasks[0]?.status === "cancelled");
+});
+
+test("the SDK's client with checked structures takes every result", async () => {
+  const { here } = await start("2025-11-25");
+  const client = new ClientV1({ name: "plain", version: "1" }, { capabilities: {} });
+  await client.connect(new TransportV1(new URL(here.url)));
+  await client.listTools();
+  for (const [name, key, content, text] of [
+    ["dinner", "size", { n: 4 }, "4 will come"],
+    ["table", "size", { n: 3 }, '{"seats":3}'],
+  ] as const) {
+    const taskId = idIn((await client.callTool({ name, arguments: {} })) as unknown as Result);
+    await client.callTool({ name: "parley_asks", arguments: { taskId, question: key, answer: content } });
+    expect(textOf((await client.callTool({ name: "parley_task", arguments: { taskId } })) as unknown as Result)).toBe(text);
+  }
+  await client.close();
+});
+
+test("a poll says after 50 seconds what is still open", async () => {
+  const { here, services, client } = await start("2026-07-28");
+  const taskId = idIn(await client.call("dinner"));
+  const after = vi.spyOn(services.clock, "after");
+  const polled = client.call("parley_task", { taskId });
+  const timer = await until(() => after.mock.calls.find(([ms]) => ms === 50_000));
+  expect(here.waiting).toBe(1);
+  timer[1]();
+  expect(textOf(await polled)).toContain("Question: How many will come?");
+});

@@ -1,0 +1,50 @@
+import { describe, expect, test } from "vitest";
+import { askableOn, type Climber, type Rung, RUNGS, rungOf } from "./ladder.ts";
+
+const NOTHING = { form: false, url: false };
+const FORM = { form: true, url: false };
+const URL_ONLY = { form: false, url: true };
+
+const all = new Set(RUNGS);
+const without = (...forbidden: readonly Rung[]) => new Set(RUNGS.filter((rung) => !forbidden.includes(rung)));
+const client = (more: Partial<Climber>): Climber => ({ takesTask: false, asksBy: "held", shows: NOTHING, calls: "tool", ...more });
+
+describe("the rung of a request", () => {
+  test.each<[string, Climber, ReadonlySet<Rung>, Rung | undefined]>([
+    ["a client with tasks that shows nothing", client({ takesTask: true }), all, "task"],
+    ["a client with tasks that shows forms", client({ takesTask: true, shows: FORM }), all, "task"],
+    ["a 2026 client with forms", client({ asksBy: "input_required", shows: FORM }), all, "input_required"],
+    ["a 2026 client with pages only", client({ asksBy: "input_required", shows: URL_ONLY }), all, "input_required"],
+    ["a session with forms", client({ shows: FORM }), all, "held"],
+    ["a session with pages only", client({ shows: URL_ONLY }), all, "held"],
+    ["a 2026 client with tools only", client({ asksBy: "input_required" }), all, "text"],
+    ["a session with tools only", client({}), all, "text"],
+    ["a prompt of a client with tools only", client({ calls: "prompt" }), all, undefined],
+    ["a prompt of a session with forms", client({ calls: "prompt", shows: FORM }), all, "held"],
+    ["tasks are forbidden", client({ takesTask: true, asksBy: "input_required", shows: FORM }), without("task"), "input_required"],
+    ["tasks are forbidden, and it shows nothing", client({ takesTask: true }), without("task"), "text"],
+    ["held calls are forbidden", client({ shows: FORM }), without("held"), "text"],
+    [
+      "held calls are forbidden, which a 2026 client does not use",
+      client({ asksBy: "input_required", shows: FORM }),
+      without("held"),
+      "input_required",
+    ],
+    ["text is forbidden", client({}), without("text"), undefined],
+    ["held calls and text are forbidden", client({ shows: FORM }), without("held", "text"), undefined],
+  ])("%s", (_name, climber, allowed, rung) => {
+    expect(rungOf(climber, allowed)).toBe(rung);
+  });
+
+  test.each<[Rung | undefined, boolean]>([
+    ["task", true],
+    ["input_required", true],
+    ["held", true],
+    ["text", false],
+    [undefined, false],
+  ])("%s: forms are asked during the call: %s; the client's model and folders always are", (rung, isAsked) => {
+    const declared = { elicitation: { form: true, url: true }, sampling: { tools: false }, roots: true } as const;
+    const { elicitation: _people, ...rest } = declared;
+    expect(askableOn(rung, declared)).toEqual(isAsked ? declared : rest);
+  });
+});

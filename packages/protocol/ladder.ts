@@ -1,0 +1,40 @@
+/**
+ * The ladder: by which door the questions of a call reach a person, chosen for each request from what its client declared.
+ *
+ *   task            the client gets a handle, and the questions with it
+ *   input_required  the reply to the call has the questions, and the client calls again with the answers (2026-07-28)
+ *   held            the call stays open, and the questions come on its stream (sessions)
+ *   text            the result of the call says in words what is open, until when, and where to answer
+ *
+ * The first rung that the client can use and the deployment allows is taken. Nothing else decides it.
+ */
+import type { ClientCapabilities } from "@parley/core";
+
+/** From the best to the last. */
+export const RUNGS = ["task", "input_required", "held", "text"] as const;
+export type Rung = (typeof RUNGS)[number];
+
+export interface Climber {
+  /** The client wants a handle, and what it calls can give one. */
+  readonly takesTask: boolean;
+  /** How its revision asks during a call. */
+  readonly asksBy: "input_required" | "held";
+  /** The questions to people that it declared it can show, in its revision. */
+  readonly shows: { readonly form: boolean; readonly url: boolean };
+  /** Only the result of a tool is read by a model that can act on it. */
+  readonly calls: "tool" | "prompt";
+}
+
+/** Undefined if no rung is left: then a question to this client ends at once, and its call fails. */
+export function rungOf({ takesTask, asksBy, shows, calls }: Climber, allowed: ReadonlySet<Rung>): Rung | undefined {
+  if (takesTask && allowed.has("task")) return "task";
+  if ((shows.form || shows.url) && allowed.has(asksBy)) return asksBy;
+  return calls === "tool" && allowed.has("text") ? "text" : undefined;
+}
+
+/** What the client can be asked during its call. Questions to people take the rung; its model and its folders have no other way. */
+export function askableOn(rung: Rung | undefined, capabilities: ClientCapabilities): ClientCapabilities {
+  if (rung !== undefined && rung !== "text") return capabilities;
+  const { elicitation: _people, ...rest } = capabilities;
+  return rest;
+}
