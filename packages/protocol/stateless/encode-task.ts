@@ -16,9 +16,16 @@ import { subscribed } from "./encode-listen.ts";
 /** Parley's own key in `_meta` of the answer to a message with answers: receipts by ask key. The specification has no such member. */
 const RECEIPTS = "parley/receipts";
 
+/**
+ * When a client should look at a new task for the first time. Most tools that ask do so at once, and `tasks/get` waits for a task that has just begun;
+ * its answer says when to look again. Not less, for clients that keep to the first interval that they were told.
+ */
+const FIRST_POLL_MS = 100;
+
 /** The only message with `resultType: "task"`. */
 export function createTaskResult(task: Task, { facts, meta }: { readonly facts: ServerFacts; readonly meta: JsonObject }): object {
-  return { resultType: "task", ...handle(task, facts), _meta: meta };
+  const pollIntervalMs = Math.min(FIRST_POLL_MS, facts.pollInterval(task));
+  return { resultType: "task", ...handle(task, facts), pollIntervalMs, _meta: meta };
 }
 
 export interface Reader extends Pick<FailureWords, "ownError"> {
