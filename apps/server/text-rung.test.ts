@@ -175,6 +175,17 @@ describe.each(FAMILIES)("a client of %s that knows tools only", (family) => {
     expect(textOf(called)).not.toContain("parley_asks");
   });
 
+  test("is told at once a question that was asked between the text and the poll", async () => {
+    const { client, services } = await start(family);
+    const called = await client.call("two-questions");
+    const [taskId, seen] = [idIn(called), Number(/ and seen (\d+)/.exec(textOf(called))?.[1])];
+    await client.call("parley_asks", { taskId, question: "one", answer: { n: 1 } });
+    await until(async () => (await services.store.load(taskId))!.asks[0]?.key === "two");
+    const polled = await client.call("parley_task", { taskId, seen });
+    expect(textOf(polled)).toContain("Question: The second?");
+    expect(Number(/ and seen (\d+)/.exec(textOf(polled))?.[1])).toBeGreaterThan(seen);
+  });
+
   test("is told the next question while it waits", async () => {
     const { client, here } = await start(family);
     const taskId = idIn(await client.call("two-questions"));
@@ -340,12 +351,15 @@ test("the SDK's client with checked structures takes every result", async () => 
   await client.close();
 });
 
-test("a poll says after 50 seconds what is still open", async () => {
+test.each([
+  [{}, 5_000],
+  [{ seen: 9 }, 50_000],
+])("a poll waits 50 seconds, or 5 for a model that does not say what it has seen: %j", async (seen, timeoutMs) => {
   const { here, services, client } = await start("2026-07-28");
   const taskId = idIn(await client.call("dinner"));
   const after = vi.spyOn(services.clock, "after");
-  const polled = client.call("parley_task", { taskId });
-  const timer = await until(() => after.mock.calls.find(([ms]) => ms === 50_000));
+  const polled = client.call("parley_task", { taskId, ...seen });
+  const timer = await until(() => after.mock.calls.find(([ms]) => ms === timeoutMs));
   expect(here.waiting).toBe(1);
   timer[1]();
   expect(textOf(await polled)).toContain("Question: How many will come?");

@@ -43,7 +43,7 @@ function toolsOnlyBy(name: string, connect: Connect): Dialect {
       try {
         let told = await said(call.tool, call.args);
         for (let open = openIn(told); open; open = openIn(told)) {
-          const { taskId, questions } = open;
+          const { taskId, seen, questions } = open;
           const isFirst = known.size === 0;
           for (const { key, message, inChat } of questions) {
             if (known.has(key)) continue;
@@ -58,7 +58,7 @@ function toolsOnlyBy(name: string, connect: Connect): Dialect {
             client = await connect(url);
             call.back();
           }
-          told = await said("parley_task", { taskId });
+          told = await said("parley_task", { taskId, seen });
         }
         return told;
       } finally {
@@ -100,10 +100,10 @@ async function answer({ respond }: Call, { taskId, key, message, inChat, url, sa
 function openIn(told: Told) {
   if (!("text" in told) || !told.text.startsWith("NOT FINISHED")) return undefined;
   const { text } = told;
-  const [, taskId = ""] = /taskId "([^"]+)"/.exec(text) ?? [];
+  const [, taskId = "", seen = ""] = /taskId "([^"]+)" and seen (\d+)/.exec(text) ?? [];
   const inChat = text.includes("pass on exactly what they said with parley_asks");
   const questions = [...text.matchAll(/^Question: (.*?)\nWho answers: .*?\nPage: \S+?\/asks\/[^/\s]+\/([^?\s]+)/gms)].map(
     ([, message = "", key = ""]) => ({ message, key: decodeURIComponent(key), inChat }),
   );
-  return { taskId, questions };
+  return { taskId, seen: Number(seen), questions };
 }

@@ -33,10 +33,12 @@ import { isForModel } from "./asks-for-models.ts";
 import { holdOpen } from "./hold-open.ts";
 import { increased, stillWaiting } from "./still-waiting.ts";
 import { unlessAway } from "./unless-redis-away.ts";
-import { askLines, waitingResult, waitsForPeople } from "./waiting-text.ts";
+import { askLines, seenIn, waitingResult, waitsForPeople } from "./waiting-text.ts";
 
 /** How long one call waits. Many clients give up a request after a minute. */
 const POLL_MS = 50_000;
+/** The same for a model that does not say what it has seen: it may be missing a question, and must not poll in a tight loop. */
+const BLIND_POLL_MS = 5_000;
 /** Questions that one list shows. */
 const LISTED_MAX = 20;
 
@@ -77,10 +79,11 @@ async function pollTask(route: FrontEnd, exchange: Exchange, args: JsonObject, w
   const { services } = route;
   const { caller, catalogue } = exchange;
   allow(route, exchange, [SCOPES.read]);
-  const taskId = textOf(args, "taskId");
+  const [taskId, seen] = [textOf(args, "taskId"), args["seen"]];
   const task = await holdOpen({ services, waits }, taskId, async (watch) => {
     const found = await getOwnTask(services, { taskId, caller });
-    return await untilNews(route, exchange, { task: found, watch });
+    const told = typeof seen === "number" ? { seen, timeoutMs: POLL_MS } : { seen: seenIn(found), timeoutMs: BLIND_POLL_MS };
+    return await untilNews(route, exchange, { task: found, watch, ...told });
   });
   const { outcome, call } = task;
   if (outcome?.type === "result" && call.kind === "tool") return outcome.result;
@@ -97,12 +100,18 @@ async function pollTask(route: FrontEnd, exchange: Exchange, args: JsonObject, w
 interface Watched {
   readonly task: Task;
   readonly watch: TaskWatch;
+  /** See `seenIn`. */
+  readonly seen: number;
+  readonly timeoutMs: number;
 }
 
-/** Waits until the task has ended or asks something that was not open before, the client leaves, or the time is over. */
-async function untilNews(route: FrontEnd, { caller, channel, wants, encode }: Exchange, { task, watch }: Watched): Promise<Task> {
+/** Waits until the task has ended or asks something that its client has not seen, the client leaves, or the time is over. */
+async function untilNews(
+  route: FrontEnd,
+  { caller, channel, wants, encode }: Exchange,
+  { task, watch, seen: told, timeoutMs }: Watched,
+): Promise<Task> {
   const { services, heartbeat, times } = route;
-  const known = keysOf(task);
   const ends = untilExpiry(route, caller);
   let isOver = false;
   let progress: number | undefined;
@@ -111,7 +120,7 @@ async function untilNews(route: FrontEnd, { caller, channel, wants, encode }: Ex
     watch.wake();
   };
   const stops = [
-    services.clock.after(POLL_MS, stop),
+    services.clock.after(timeoutMs, stop),
     services.clock.after(times.streamAfterMs, () => void (channel.acceptsStream && channel.open())),
     heartbeat.onBeat(() => {
       const notification = channel.acceptsStream ? encode.feedNotification(increased(stillWaiting(progress), progress), wants) : undefined;
@@ -125,7 +134,7 @@ async function untilNews(route: FrontEnd, { caller, channel, wants, encode }: Ex
   let seen = task;
   try {
     if (channel.closed.aborted || ends.ending.aborted) return seen;
-    while (!isFinished(seen.status) && !(waitsForPeople(seen) && [...keysOf(seen)].some((key) => !known.has(key)))) {
+    while (!isFinished(seen.status) && !(waitsForPeople(seen) && seenIn(seen) > told)) {
       await watch.next(seen.revision);
       if (isOver) break;
       const read = await unlessAway(async () => ({ now: await findTask(services, { taskId: task.id, caller }) }));
@@ -139,10 +148,6 @@ async function untilNews(route: FrontEnd, { caller, channel, wants, encode }: Ex
     ends.ending.removeEventListener("abort", stop);
     ends.release();
   }
-}
-
-function keysOf({ asks, asksOfOthers = [] }: Task): ReadonlySet<string> {
-  return new Set([...asks, ...asksOfOthers].map(({ key }) => key));
 }
 
 async function pollAsks(route: FrontEnd, exchange: Exchange, args: JsonObject, waits: Pick<Gate, "enter">): Promise<JsonObject> {
@@ -257,7 +262,10 @@ function pollTools({ taskTool, asksTool }: FrontEnd["ladder"]): readonly Tool[] 
             title: "Wait for a call",
             description:
               "Waits up to 50 seconds for a call that was NOT FINISHED, and returns its result. If it is still not finished, it says what is open. Then call it again, or ask the user.",
-            properties: { taskId: { type: "string", description: "The taskId from the text of the call." } },
+            properties: {
+              taskId: { type: "string", description: "The taskId from the text of the call." },
+              seen: { type: "integer", description: "The number seen from the last text." },
+            },
             required: ["taskId"],
             annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
           }),

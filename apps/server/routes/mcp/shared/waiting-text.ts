@@ -43,6 +43,11 @@ export function waitsForPeople({ status, asks, asksOfOthers = [] }: Task): boole
   return status === "input_required" && (forPeople(asks).length > 0 || asksOfOthers.length > 0);
 }
 
+/** Says which questions were told: later ones have a higher number. 0: none. */
+export function seenIn({ asks, asksOfOthers = [] }: Task): number {
+  return Math.max(0, ...[...asks, ...asksOfOthers].map(({ since }) => since?.revision ?? 0));
+}
+
 function forPeople(asks: readonly Ask[]): readonly Ask[] {
   return asks.filter(({ request }) => !isForClientOnly(request));
 }
@@ -56,7 +61,7 @@ export function waitingText({ task, tool }: Waiting, ladder: Ladder): string {
   const wait =
     taskTool === undefined
       ? `Tell the user that ${name} continues by itself after the answer.`
-      : `Call ${taskTool} with taskId ${JSON.stringify(task.id)}. It waits for the result.`;
+      : `Call ${taskTool} with taskId ${JSON.stringify(task.id)} and seen ${seenIn(task)}. It waits for the result.`;
   if (asks.length === 0) {
     return [`NOT FINISHED: ${name} is still working.`, "Do this now:", `1. ${wait}`, again(name)].join("\n");
   }
