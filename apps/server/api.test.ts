@@ -223,7 +223,45 @@ describe("asks", () => {
     stream.leave();
   });
 
+  test("are handed on where their tool allows it, to people who find and answer them at any front end", async () => {
+    const release = catalogue([
+      defineTool({
+        name: "pay",
+        async run(_args, ctx) {
+          await ctx.elicit("amount", { message: "Pay?", schema: z.object({}), to: { groups: ["finance"] }, allow: ["delegate"] });
+          const { principal, delegatedBy } = ctx.answeredBy("amount")!;
+          await ctx.elicit("why", { message: `${principal} for ${delegatedBy?.principal}`, schema: z.object({}), to: "tenant" });
+          return "paid";
+        },
+      }),
+    ]);
+    const { send, answer, path } = await subject({ catalogue: release });
+    const given = { to: { people: ["sam"] }, reason: "On leave" };
+    expect((await send("eve", path)).body.allow).toEqual(["delegate"]);
+    expect((await answer("ada", `${path}/delegate`, given)).body).toMatchObject({ status: 403, receipt: "forbidden" });
+    expect((await answer("sam", `${path}/delegate`, given)).status).toBe(404);
+    expect((await answer("eve", `${path}/delegate`, given)).body).toEqual({ receipt: "delegated" });
+
+    expect((await send("sam", "/asks", {}, 1)).body.asks).toMatchObject([
+      { key: "amount", delegatedBy: { principal: "eve", name: "eve" } },
+    ]);
+    expect((await answer("eve", path, { action: "accept", content: {} })).body).toMatchObject({ status: 403, receipt: "forbidden" });
+    expect((await answer("sam", path, { action: "accept", content: {} }, 1)).body).toEqual({ receipt: "accepted" });
+    const { body } = await send("eve", path);
+    expect(body).toMatchObject({ end: "accepted", by: { principal: "sam" }, delegatedBy: { principal: "eve", isCaller: true } });
+    expect(body.history[1]).toMatchObject({ what: "delegated", to: given.to, reason: "On leave" });
+    await until(async () => (await send("bob", "/asks?owner=others")).body.asks[0]?.message === "sam for eve");
+  });
+
   test.each([
+    ["delegate", { to: { people: ["sam"] } }],
+    ["delegate", { to: { people: ["sam"] }, reason: " " }],
+    ["delegate", { to: { people: ["sam"] }, reason: "x".repeat(1_001) }],
+    ["delegate", { to: {}, reason: "?" }],
+    ["delegate", { to: "tenant", reason: "?" }],
+    ["delegate", { to: { people: "sam" }, reason: "?" }],
+    ["delegate", { to: { people: Array.from({ length: 11 }, (_, at) => `p${at}`) }, reason: "?" }],
+    ["delegate", { to: { everyone: ["sam"] }, reason: "?" }],
     ["claim", { minutes: 0 }],
     ["claim", { minutes: 61 }],
     ["claim", { minutes: 1.5 }],

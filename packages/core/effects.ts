@@ -16,6 +16,7 @@ import type {
   Json,
   JsonObject,
   Outcome,
+  Participant,
   TimeoutPolicy,
 } from "./task.ts";
 
@@ -153,7 +154,7 @@ export interface Answerers extends Partial<Given> {
   readonly principal?: string;
   /** Why they declined. */
   readonly reason?: string;
-  readonly accepted?: readonly { readonly principal: string; readonly name?: string }[];
+  readonly accepted?: readonly { readonly principal: string; readonly name?: string; readonly delegatedBy?: Participant }[];
 }
 
 /** An answer as the tool's schema reads it, which may draw an id or read the clock. */

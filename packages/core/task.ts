@@ -312,6 +312,8 @@ export type Acceptance = {
   readonly person?: string;
   /** See Given.name. */
   readonly name?: string;
+  /** See Given.delegatedBy. */
+  readonly delegatedBy?: Participant;
   readonly content: JsonObject;
   readonly atMs: number;
 };
@@ -323,17 +325,27 @@ export interface AskThread {
   /** Who is on it. Whoever may answer still may. */
   readonly claim?: ThreadClaim;
   readonly comments: number;
+  /** Parts that were handed on: at most one of each person (callers/seats.ts). */
+  readonly delegations?: readonly Delegation[];
+  /** How often parts of the ask were handed on; absent for never. */
+  readonly delegated?: number;
+}
+
+/** Who may answer in whose place. */
+export interface Delegation {
+  readonly from: Participant;
+  readonly to: Addressees;
 }
 
 /** A person who did something around an ask. */
-export interface Participant {
+export type Participant = {
   /** The principal. */
   readonly by: string;
   /** See Caller.person. */
   readonly person?: string;
   /** See Given.name. */
   readonly name?: string;
-}
+};
 
 export interface ThreadClaim extends Participant {
   readonly untilMs: number;
@@ -345,6 +357,8 @@ export type ThreadEntry = { readonly atMs: number } & (
   | (Participant & { readonly what: "claimed"; readonly untilMs: number })
   | (Participant & { readonly what: "released" })
   | (Participant & { readonly what: "commented"; readonly text: string })
+  /** `from`: whose part it is, if that is another person. */
+  | (Participant & { readonly what: "delegated"; readonly to: Addressees; readonly reason: string; readonly from?: Participant })
 );
 
 /** Anyone who matches at least one of these names, as the identity provider spells them. */
@@ -395,7 +409,14 @@ export interface AskAbout {
   readonly dueMs?: number;
   /** What a person should see to decide. */
   readonly context?: readonly ContextPart[];
+  /** What those who are asked may do besides answering. */
+  readonly allow?: readonly Allowance[];
 }
+
+/** `delegate`: hand their part on to others. */
+export const ALLOWANCES = ["delegate"] as const;
+/** One of ALLOWANCES. */
+export type Allowance = (typeof ALLOWANCES)[number];
 
 /** How soon people should answer, the soonest first. */
 export const PRIORITIES = ["urgent", "high", "normal", "low"] as const;

@@ -132,6 +132,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/asks/{taskId}/{key}/delegate": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Hands the caller's part in a question on to others, if its tool allows that
+         * @description They may answer from then on, and the caller may not. The caller may hand their part to others instead, and takes it back by naming themselves. In this address, write slashes of the key as `%2F`.
+         */
+        readonly post: operations["delegateAsk"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/asks/batch": {
         readonly parameters: {
             readonly query?: never;
@@ -297,6 +317,11 @@ export interface paths {
 }
 export interface components {
     schemas: {
+        readonly Addressees: {
+            readonly people?: readonly string[];
+            readonly groups?: readonly string[];
+            readonly roles?: readonly string[];
+        };
         readonly Answer: {
             /** @enum {string} */
             readonly action: "accept" | "decline" | "cancel";
@@ -406,13 +431,11 @@ export interface components {
             readonly claimedBy?: components["schemas"]["Claim"];
             /** @description Absent for none */
             readonly commentCount?: number;
+            /** @description In whose place the caller is asked; absent if in their own */
+            readonly delegatedBy?: components["schemas"]["Answerer"];
         };
         readonly Audience: {
-            readonly to: "tenant" | {
-                readonly people?: readonly string[];
-                readonly groups?: readonly string[];
-                readonly roles?: readonly string[];
-            };
+            readonly to: "tenant" | components["schemas"]["Addressees"];
             /**
              * @description Whoever made the call may not answer
              * @constant
@@ -533,9 +556,17 @@ export interface components {
             readonly before: string;
             readonly after: string;
         };
+        readonly DelegationReceipt: {
+            /** @constant */
+            readonly receipt: "delegated";
+        };
+        readonly DelegationRequest: {
+            readonly to: components["schemas"]["Addressees"];
+            readonly reason: string;
+        };
         readonly Happened: {
             /** @enum {string} */
-            readonly what: "asked" | "claimed" | "released" | "commented" | "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
+            readonly what: "asked" | "claimed" | "released" | "commented" | "delegated" | "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
             /** @description Absent if nobody did it, or if it is no longer known who */
             readonly by?: components["schemas"]["Answerer"];
             /**
@@ -548,6 +579,12 @@ export interface components {
              * @description Of a claim: when it ends, unless it ended before
              */
             readonly until?: string;
+            /** @description Of a delegation: who may answer from then on */
+            readonly to?: components["schemas"]["Addressees"];
+            /** @description Of a delegation */
+            readonly reason?: string;
+            /** @description Of a delegation: whose part was handed on, if not that of `by` */
+            readonly from?: components["schemas"]["Answerer"];
         };
         readonly OpenAsk: {
             readonly taskId: string;
@@ -586,8 +623,10 @@ export interface components {
             readonly claimedBy?: components["schemas"]["Claim"];
             /** @description Absent for none */
             readonly commentCount?: number;
+            /** @description In whose place the caller is asked; absent if in their own */
+            readonly delegatedBy?: components["schemas"]["Answerer"];
             /**
-             * @description `accepted`: the caller has accepted, and others are missing. `of-others`: the caller's task asks others
+             * @description `accepted`: the caller has accepted, and others are missing. `of-others`: the caller's task asks others, or the caller has handed the question on
              * @enum {string}
              */
             readonly state: "open" | "accepted" | "of-others";
@@ -608,6 +647,8 @@ export interface components {
             };
             /** @description What the person should see to decide, above the form */
             readonly context?: readonly components["schemas"]["ContextPart"][];
+            /** @description What those who are asked may do besides answering; absent for nothing */
+            readonly allow?: readonly "delegate"[];
             /** @description What happened with it, the oldest first */
             readonly history: readonly components["schemas"]["Happened"][];
             /** @description The oldest first */
@@ -655,6 +696,8 @@ export interface components {
             readonly end: "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
             /** @description Who answered; absent if nobody did */
             readonly by?: components["schemas"]["Answerer"];
+            /** @description In whose place; absent if in their own */
+            readonly delegatedBy?: components["schemas"]["Answerer"];
             /** @description With a quorum: everyone whose acceptance counted */
             readonly acceptedBy?: readonly {
                 readonly principal: string;
@@ -1242,6 +1285,72 @@ export interface operations {
                 };
             };
             /** @description The question is closed (`receipt` is `late`), or has too many comments (`full`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly delegateAsk: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description A request with a key is done once: send it again with the same key if its reply was lost */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly taskId: string;
+                readonly key: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["DelegationRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["DelegationReceipt"];
+                };
+            };
+            /** @description The question is put to others (`receipt` is `forbidden`), or its tool does not allow this (`not_allowed`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such question, or the caller may not read it */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is closed (`receipt` is `late`), the caller or somebody in their place has accepted (`accepted`), or it was handed on too often (`full`) */
             readonly 409: {
                 headers: {
                     readonly [name: string]: unknown;

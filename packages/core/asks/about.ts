@@ -3,9 +3,11 @@
  * should see to decide.
  *
  *   B1  The context is part of what was asked: an answer counts for the context that the person was shown (I4).
- *   B2  Priority and due are not: they say when to answer and not what, so changed code may change them.
+ *   B2  Priority, due and what is allowed are not: they do not change what is answered, so changed code may change them.
  */
 import {
+  type Allowance,
+  ALLOWANCES,
   type AskAbout,
   type AskRequest,
   type ContextPart,
@@ -39,12 +41,14 @@ export function identityOf<R extends AskRequest | EventRequest>(request: R): R {
 
 /** Tools may be written without types. `urlProblem` says what is wrong with an address. */
 export function aboutProblems(about: AskAbout, urlProblem: (url: string) => string | undefined): Violation[] {
-  const { priority, dueMs, context } = about as { readonly [name in keyof AskAbout]: unknown };
+  const { priority, dueMs, context, allow } = about as { readonly [name in keyof AskAbout]: unknown };
   const problems: Violation[] = [];
   if (priority !== undefined && !PRIORITIES.includes(priority as Priority))
     problems.push({ path: "/priority", message: `must be one of ${PRIORITIES.join(", ")}` });
   if (dueMs !== undefined && !(Number.isSafeInteger(dueMs) && (dueMs as number) > 0))
     problems.push({ path: "/due", message: "must be a time from now, such as 4 hours" });
+  if (allow !== undefined && !(Array.isArray(allow) && allow.every((each) => ALLOWANCES.includes(each as Allowance))))
+    problems.push({ path: "/allow", message: `must be a list of ${ALLOWANCES.join(", ")}` });
   if (context === undefined) return problems;
   if (!Array.isArray(context) || context.length > CONTEXT_PARTS_MAX)
     return [...problems, { path: "/context", message: `must be a list of at most ${CONTEXT_PARTS_MAX} parts` }];

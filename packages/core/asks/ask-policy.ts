@@ -178,7 +178,7 @@ export const ADDRESSEES_MAX = 100;
 export const ADDRESSEE_CHARS_MAX = 256;
 
 /** Tools may be written without types: a misspelt `groups` must not address everyone or no one. */
-function audienceProblems({ to, not }: Audience): Violation[] {
+export function audienceProblems({ to, not }: Pick<Audience, "to" | "not">): Violation[] {
   const problems: Violation[] = not === undefined || not === "caller" ? [] : [{ path: "/not", message: 'must be "caller"' }];
   if (to === "tenant") return problems;
   if (typeof to !== "object" || to === null)

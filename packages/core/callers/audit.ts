@@ -9,11 +9,11 @@ import { type Caller, DEFAULT_TENANT } from "./caller.ts";
 import { canonicalJson } from "../values/canonical-json.ts";
 import { codeOf, type ParleyError } from "../errors.ts";
 import type { Digest } from "../values/digest.ts";
-import type { Ask, CallFacts, JsonObject, Open, Task } from "../task.ts";
+import type { Addressees, Ask, CallFacts, JsonObject, Open, Task } from "../task.ts";
 
 export interface AuditFact {
   /**
-   * `claim`, `release`, `comment`: what people do around a question. `refuse`: an invalid reply, or a question of an upstream that nobody was asked. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
+   * `claim`, `release`, `comment`, `delegate`: what people do around a question. `refuse`: an invalid reply, or a question of an upstream that nobody was asked. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
    * content or of machines. `export`: an operator exported tasks. `grant`: a grant for later tasks was kept, used by a
    * task, or removed. `quota`: a caller reached a quota. `purge`: an operator deleted tasks that were over. `approval`: what became of a call that a rule stopped.
    */
@@ -24,6 +24,7 @@ export interface AuditFact {
     | "claim"
     | "release"
     | "comment"
+    | "delegate"
     | "refuse"
     | "cancel"
     | "keys"
@@ -52,7 +53,11 @@ export interface AuditFact {
   /** The rule that stopped the call, and its version. */
   readonly rule?: string;
   readonly ruleVersion?: string;
-  /** Digest of the reason of a decline. */
+  /** Of an answer in the place of somebody else: whose part it was, as a principal. Of a delegation: the same, if it is not the caller's. */
+  readonly delegatedBy?: string;
+  /** To whom a question was handed on. */
+  readonly to?: Addressees;
+  /** Digest of the reason of a decline or a delegation. */
   readonly reason?: string;
   /** Digest of a comment. */
   readonly comment?: string;

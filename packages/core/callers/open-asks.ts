@@ -5,13 +5,13 @@
  *   caller with names, groups, roles           ──▶ the entries under theirs ──▶ the tasks ──▶ policy.ts decides
  *
  *   A1  The index narrows and never grants: whether the caller may read or answer is decided when they do.
- *   A2  An ask without an audience has no entry. It is found in its owner's list of tasks.
+ *   A2  An ask without an audience has no entry until it is handed on. It is found in its owner's list of tasks.
  *   A3  Entries come and go in the same change as their asks.
  */
 import type { Caller } from "./caller.ts";
 import { namesOfPerson } from "./names.ts";
 import type { EntryOutcome } from "../journal.ts";
-import type { Audience, ThreadEntry } from "../task.ts";
+import type { Ask, Audience, ThreadEntry } from "../task.ts";
 
 /** `oldest`: those that were asked first. `deadline`: those that end first. */
 export const ASK_ORDERS = ["oldest", "newest", "deadline"] as const;
@@ -65,6 +65,11 @@ export interface SettledAsk {
 export function namesOfAudience({ to }: Pick<Audience, "to">): string[] {
   if (to === "tenant") return ["tenant"];
   return prefixed(to.people, to.groups, to.roles);
+}
+
+/** Names of everyone to whom an ask was put or handed on. */
+export function namesOfAsk({ audience, thread }: Pick<Ask, "audience" | "thread">): string[] {
+  return [...(audience ? [audience] : []), ...(thread?.delegations ?? [])].flatMap(namesOfAudience);
 }
 
 /**

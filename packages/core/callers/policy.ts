@@ -9,40 +9,68 @@
  *   cancel   yes                no                                  no
  *   follow   yes                no                                  no
  *
- * The owner is the principal that called. Callers of another tenant are always in the last column.
+ * The owner is the principal that called. Callers of another tenant are always in the last column. Those to whom a member handed their part
+ * on are members too (seats.ts).
  */
 import { ANONYMOUS, type Caller, DEFAULT_TENANT, personOf } from "./caller.ts";
 import type { SettledAsk } from "./open-asks.ts";
 import type { GrantOwner } from "./kept-grants.ts";
-import { isNamed } from "./names.ts";
 import { hasAccepted, tallied } from "./quorum.ts";
-import type { Ask, CallFacts, Task } from "../task.ts";
+import { type Asked, isInAudience, seatOf, seatToHandOn } from "./seats.ts";
+import type { Ask, CallFacts, Participant, Task } from "../task.ts";
 
 export type Action = "read" | "answer" | "cancel" | "follow";
+
+type Seated = Pick<Ask, "audience" | "thread" | "accepted">;
 
 /** What a decision needs to know about a task. */
 export interface Guarded {
   readonly call: Pick<CallFacts, "principal" | "person" | "tenant">;
-  readonly asks: readonly Pick<Ask, "audience">[];
+  readonly asks: readonly Seated[];
 }
 
 /** `ask` is the ask to answer. */
 export function may(caller: Caller, action: Exclude<Action, "answer">, task: Guarded): boolean;
-export function may(caller: Caller, action: "answer", task: Guarded, ask: Pick<Ask, "audience">): boolean;
-export function may(caller: Caller, action: Action, task: Guarded, ask?: Pick<Ask, "audience">): boolean {
-  if ((task.call.tenant ?? DEFAULT_TENANT) !== caller.tenant) return false;
-  const isOwner = owns(caller, task.call);
-  // A person is the caller through any client.
-  const isCaller = isOwner || personOf(caller) === personOf(task.call);
+export function may(caller: Caller, action: "answer", task: Guarded, ask: Seated): boolean;
+export function may(caller: Caller, action: Action, task: Guarded, ask?: Seated): boolean {
+  if (!isOfTenant(caller, task)) return false;
+  const asked = askedOf(caller, task);
+  const { isOwner } = asked;
   switch (action) {
     case "cancel":
     case "follow":
       return isOwner;
     case "read":
-      return isOwner || task.asks.some((open) => isAskedOf(caller, { isOwner, isCaller }, open));
+      return isOwner || task.asks.some((open) => seatOf(asked, open) !== undefined);
     case "answer":
-      return ask !== undefined && isAskedOf(caller, { isOwner, isCaller }, ask);
+      return ask !== undefined && seatOf(asked, ask) !== undefined;
   }
+}
+
+function askedOf(caller: Caller, { call }: Pick<Guarded, "call">): Asked {
+  const isOwner = owns(caller, call);
+  // A person is the caller through any client.
+  return { caller, owner: call, isOwner, isCaller: isOwner || personOf(caller) === personOf(call) };
+}
+
+/** In whose place the caller answers; undefined if in their own, or if they may not answer. */
+export function delegatedByOf(caller: Caller, task: Pick<Guarded, "call">, ask: Seated): Participant | undefined {
+  const seat = isOfTenant(caller, task) ? seatOf(askedOf(caller, task), ask) : undefined;
+  return seat === "own" ? undefined : seat;
+}
+
+/** Whose part in the ask the caller may hand on; undefined for none. */
+export function mayHandOn(caller: Caller, task: Pick<Guarded, "call">, ask: Seated): Participant | undefined {
+  return isOfTenant(caller, task) ? seatToHandOn(askedOf(caller, task), ask) : undefined;
+}
+
+/** Whether the ask was put to the caller, who may have handed it on since: those may still read it. */
+export function isPutTo(caller: Caller, task: Pick<Guarded, "call">, ask: Seated): boolean {
+  return isOfTenant(caller, task) && isInAudience(askedOf(caller, task), ask);
+}
+
+function isOfTenant({ tenant }: Caller, { call }: Pick<Guarded, "call">): boolean {
+  return (call.tenant ?? DEFAULT_TENANT) === tenant;
 }
 
 /** Whether a task or session belongs to the caller. */
@@ -78,23 +106,6 @@ export function hasAnswered(
  */
 export function grantOwnerOf({ principal, tenant, authenticatedBy }: Caller): GrantOwner | undefined {
   return principal === ANONYMOUS || authenticatedBy === "nobody" ? undefined : { principal, tenant };
-}
-
-function isAskedOf(
-  caller: Caller,
-  { isOwner, isCaller }: { readonly isOwner: boolean; readonly isCaller: boolean },
-  { audience }: Pick<Ask, "audience">,
-): boolean {
-  // If callers cannot be told apart, an audience is only a hint to the person at the keyboard (docs/security.md).
-  if (!audience || caller.authenticatedBy === "nobody") return isOwner;
-  if (audience.not === "caller" && isCaller) return false;
-  if (audience.to === "tenant") return true;
-  const { people = [], groups = [], roles = [] } = audience.to;
-  return isNamed(people, caller.names) || isAmong(groups, caller.groups) || isAmong(roles, caller.roles);
-}
-
-function isAmong(wanted: readonly string[], own: readonly string[]): boolean {
-  return wanted.some((name) => own.includes(name));
 }
 
 /**

@@ -14,7 +14,7 @@
  */
 import { canonicalJson } from "../values/canonical-json.ts";
 import { type Caller, personOf } from "./caller.ts";
-import type { Acceptance, Ask, CallFacts, JsonObject, Open, Task } from "../task.ts";
+import type { Acceptance, Ask, CallFacts, JsonObject, Open, Participant, Task } from "../task.ts";
 
 /** Maximum number of people that an ask can require. Each answer is kept until the last one arrives. */
 export const QUORUM_MAX = 20;
@@ -45,6 +45,7 @@ export function countAcceptance(
     by,
     name,
     content,
+    delegatedBy,
     nowMs,
   }: {
     readonly caller: Caller;
@@ -52,6 +53,7 @@ export function countAcceptance(
     readonly by: string | undefined;
     readonly name: string | undefined;
     readonly content: JsonObject;
+    readonly delegatedBy?: Participant | undefined;
     readonly nowMs: number;
   },
 ): Counted {
@@ -62,6 +64,7 @@ export function countAcceptance(
     ...(by !== undefined && { by }),
     ...(caller.person !== undefined && { person: caller.person }),
     ...(name !== undefined && { name }),
+    ...(delegatedBy && { delegatedBy }),
     content,
     atMs: nowMs,
   };

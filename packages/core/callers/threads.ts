@@ -10,14 +10,18 @@
  */
 import { type Caller, personOf } from "./caller.ts";
 import { nameToRead } from "./names.ts";
-import { isBy } from "./quorum.ts";
-import type { Acceptance, Ask, ThreadClaim, AskThread, CallFacts, Participant, ThreadEntry } from "../task.ts";
+import { isParticipant, withDelegation } from "./seats.ts";
+import type { Acceptance, Ask, ThreadClaim, AskThread, CallFacts, Delegation, Participant, ThreadEntry } from "../task.ts";
 
 export const CLAIM_MINUTES = 10;
 export const CLAIM_MINUTES_MAX = 60;
 export const COMMENT_CHARS_MAX = 1_000;
 /** Comments on one ask. */
 export const COMMENTS_MAX = 50;
+/** How often parts of one ask may be handed on, and to how many names at once. */
+export const DELEGATIONS_MAX = 20;
+export const DELEGATED_NAMES_MAX = 10;
+export const DELEGATION_REASON_CHARS_MAX = 1_000;
 /** What the history of one ask keeps besides comments. */
 export const HISTORY_MAX = 100;
 
@@ -43,11 +47,6 @@ export function claimOf({ thread, accepted }: Pick<Ask, "thread" | "accepted">, 
   const hasAnswered = ({ by, person }: Pick<Acceptance, "by" | "person">) =>
     (person ?? by ?? personOf(owner)) === (claim.person ?? claim.by) || (by ?? owner.principal) === claim.by;
   return accepted?.acceptances.some(hasAnswered) === true ? undefined : claim; // T2
-}
-
-/** Whether the caller is this person. */
-export function isParticipant(caller: Caller, { by, person }: Participant): boolean {
-  return isBy({ by, ...(person !== undefined && { person }) }, caller, { principal: by });
 }
 
 /** `isRenewed`: the caller has a claim that runs. Whoever calls this has seen that nobody else has one. */
@@ -83,6 +82,28 @@ export function commented(
   if (comments > COMMENTS_MAX) return undefined;
   const entry: ThreadEntry = { what: "commented", atMs: nowMs, ...participant(caller), text };
   return { thread: { ...rest(ask.thread), comments }, ...added(ask, history, entry) };
+}
+
+/** Undefined if parts were handed on too often. A claim of the person whose part it is ends. */
+export function delegated(
+  ask: Threaded,
+  history: readonly ThreadEntry[],
+  { caller, nowMs, from, to, reason }: Deed & Delegation & { readonly reason: string },
+): Written | undefined {
+  const { claim, delegations = [], delegated: before = 0, ...thread } = { comments: 0, ...rest(ask.thread) };
+  if (before >= DELEGATIONS_MAX) return undefined;
+  const isOwn = isParticipant(caller, from);
+  const whose = isOwn ? participant(caller) : from;
+  const entry = { what: "delegated", atMs: nowMs, ...participant(caller), to, reason, ...(!isOwn && { from: whose }) } as const;
+  return {
+    thread: {
+      ...thread,
+      ...(claim && !isParticipant(caller, claim) && { claim }),
+      delegations: withDelegation(delegations, { from: whose, to }),
+      delegated: before + 1,
+    },
+    ...added(ask, history, entry),
+  };
 }
 
 /** Whether it was written already, by a request whose reply was lost. */

@@ -5,7 +5,15 @@
  * A method runs to its end without awaiting, so it is one atomic change, like a script in Redis. test/contract runs
  * one suite against both stores.
  */
-import { type AnswerGiver, ANSWERED_MAX, type AskOrder, type AskPlace, inAskOrder, namesOfAudience } from "../callers/open-asks.ts";
+import {
+  type AnswerGiver,
+  ANSWERED_MAX,
+  type AskOrder,
+  type AskPlace,
+  inAskOrder,
+  namesOfAsk,
+  namesOfAudience,
+} from "../callers/open-asks.ts";
 import { DEFAULT_TENANT } from "../callers/caller.ts";
 import { canonicalJson } from "../values/canonical-json.ts";
 import { answerOfChild, CHILD_END_TOO_LARGE } from "../replay/child-end.ts";
@@ -99,7 +107,7 @@ export function createMemoryStore({
     task.revision += 1;
     task.updatedAtMs = nowMs;
     wakeUps.changed(task.id, { revision: task.revision, isEnd: isFinished(task.state.status) });
-    const names = [...task.audiences.values()].flatMap(namesOfAudience);
+    const names = [...task.audiences.values()].flat();
     const { tenant } = task.call;
     if (names.length > 0) wakeUps.askedChanged({ ...(tenant !== undefined && { tenant }), names });
     showAtRoot(task, nowMs);
@@ -426,7 +434,7 @@ export function createMemoryStore({
       return "accepted";
     },
 
-    async writeThread({ taskId, key, digest, seen, thread, history, nowMs }) {
+    async writeThread({ taskId, key, digest, seen, thread, history, handedTo = [], nowMs }) {
       const task = find(taskId);
       const ask = question(task, key);
       if (!task || ask?.digest !== digest) return "late"; // I4
@@ -434,6 +442,7 @@ export function createMemoryStore({
       const noted = { ...structuredClone(thread), revision: task.revision + 1 };
       task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, thread: noted } : open)) };
       task.threads.set(key, structuredClone(history));
+      if (handedTo.length > 0) task.audiences.set(key, [...(task.audiences.get(key) ?? []), ...handedTo]);
       noteChange(task, nowMs);
       return "accepted";
     },
@@ -511,7 +520,7 @@ export function createMemoryStore({
         .flatMap((taskId) => find(taskId) ?? [])
         .filter(({ call }) => (call.tenant ?? DEFAULT_TENANT) === tenant)
         .flatMap(({ id, state }) => state.asks.filter(isOwnQuestion).map((ask) => ({ ask, place: placeOf(order, id, ask) })))
-        .filter(({ ask: { audience } }) => audience && namesOfAudience(audience).some((name) => names.includes(name)))
+        .filter(({ ask }) => namesOfAsk(ask).some((name) => names.includes(name)))
         .map(({ place }) => place)
         .filter((place) => !after || inAskOrder(order, place, after) > 0)
         .toSorted((a, b) => inAskOrder(order, a, b))
@@ -538,7 +547,7 @@ export function createMemoryStore({
         digest: entry.digest,
         ...(isKept && { outcome: structuredClone(entry.outcome) }),
         ...(entry.arrived && { arrivedAtMs: entry.arrived.atMs }),
-        wasAsked: isOfTenant && audience !== undefined && namesOfAudience(audience).some((name) => names.includes(name)),
+        wasAsked: isOfTenant && audience !== undefined && audience.some((name) => names.includes(name)),
         ...(history && { history: structuredClone(history) }),
       };
     },
@@ -612,7 +621,7 @@ export function createMemoryStore({
       const since = { revision: task.revision + 1, position };
       const request: Open = isQuestion(ask) ? { ...structuredClone(ask), since } : structuredClone(ask);
       applyEvent(task, { type: "asked", ask: request });
-      if (isQuestion(ask) && ask.audience) task.audiences.set(ask.key, structuredClone(ask.audience));
+      if (isQuestion(ask) && ask.audience) task.audiences.set(ask.key, namesOfAudience(ask.audience));
       opened = true;
     }
     return opened;

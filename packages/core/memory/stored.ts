@@ -4,7 +4,6 @@ import type { TaskState } from "../task/state-machine.ts";
 import { summaryOf, type TaskSummary } from "../task/summary.ts";
 import {
   type Ask,
-  type Audience,
   type Call,
   type CallFacts,
   type FeedItem,
@@ -44,8 +43,8 @@ export interface Stored {
   readonly journal: Map<string, Entry>;
   /** What its children have reported to it, in characters of JSON. */
   childEndsSize: number;
-  /** Of asks that others may answer, or might have: by ask key, until the task restarts. */
-  readonly audiences: Map<string, Audience>;
+  /** The names under which asks were found: by ask key, until the task restarts. */
+  readonly audiences: Map<string, readonly string[]>;
   /** By ask key, until the task restarts. */
   readonly threads: Map<string, readonly ThreadEntry[]>;
   /** By ask key. */

@@ -243,6 +243,10 @@ export interface ThreadRequest {
   /** `AskThread.revision` as it was read; absent if there was none. */
   readonly seen?: number;
   readonly thread: Omit<AskThread, "revision">;
+  /** To whom it is handed on: the ask is found under these names too, as namesOfAudience returns them. */
+  readonly handedTo?: readonly string[];
+  /** The task's tenant, in which those are; absent for the default one. */
+  readonly tenant?: string;
   /** All of it. */
   readonly history: readonly ThreadEntry[];
   readonly nowMs: number;

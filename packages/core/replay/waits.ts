@@ -344,7 +344,11 @@ function answererOf({ outcome, withdrawn }: Entry, owner: string): Answerers | u
   return {
     ...(!isAutomatic && { principal: outcome.by ?? owner, ...outcome.given, ...(reason !== undefined && { reason }) }),
     ...(outcome.accepted && {
-      accepted: outcome.accepted.map(({ by, name }) => ({ principal: by ?? owner, ...(name !== undefined && { name }) })),
+      accepted: outcome.accepted.map(({ by, name, delegatedBy }) => ({
+        principal: by ?? owner,
+        ...(name !== undefined && { name }),
+        ...(delegatedBy && { delegatedBy }),
+      })),
     }),
   };
 }

@@ -1,14 +1,29 @@
 /**
- * A person says that they are on a question, gives it back, or comments on it.
+ * A person says that they are on a question, gives it back, comments on it, or hands it on.
  *
- * Whoever may answer may claim; whoever may read may comment. The store takes a change only if nobody else made one since
+ * Whoever may answer may claim, and hand on where the tool allows it; whoever may read may comment. The store takes a change only if nobody else made one since
  * the ask was read (callers/threads.ts); otherwise it is read again.
  */
 import { type AuditFact, noteAudit, withAudit } from "../callers/audit.ts";
-import { may } from "../callers/policy.ts";
-import { CLAIM_MINUTES, claimed, claimOf, commented, isParticipant, isWritten, released, type Written } from "../callers/threads.ts";
+import { namesOfAudience } from "../callers/open-asks.ts";
+import { isPutTo, may, mayHandOn } from "../callers/policy.ts";
+import { isParticipant } from "../callers/seats.ts";
+import {
+  CLAIM_MINUTES,
+  claimed,
+  claimOf,
+  commented,
+  DELEGATED_NAMES_MAX,
+  delegated,
+  isWritten,
+  released,
+  type Written,
+} from "../callers/threads.ts";
+import { aboutOf } from "../asks/about.ts";
+import { audienceProblems } from "../asks/ask-policy.ts";
 import { ParleyError } from "../errors.ts";
-import type { Ask, Task, ThreadEntry } from "../task.ts";
+import type { ThreadRequest } from "../ports.ts";
+import type { Addressees, Ask, Task, ThreadEntry, Violation } from "../task.ts";
 import { type ClaimRead, claimRead } from "./list-asks.ts";
 import { openAsk, type ReadAsk, readAsk } from "./read-ask.ts";
 import { factOf } from "./record-answer.ts";
@@ -21,14 +36,20 @@ export type Joined =
   | { readonly type: "taken"; readonly claimedBy: ClaimRead }
   | { readonly type: "released" }
   | { readonly type: "commented" }
-  /** It has COMMENTS_MAX comments. */
+  /** Those to whom it was handed on may answer from now on. */
+  | { readonly type: "delegated" }
+  /** The caller has accepted, or somebody else has in the part that the caller got. */
+  | { readonly type: "accepted" }
+  /** Its tool does not allow this. */
+  | { readonly type: "not_allowed" }
+  /** It has COMMENTS_MAX comments, or was handed on DELEGATIONS_MAX times. */
   | { readonly type: "full" }
   /** It is put to others. */
   | { readonly type: "forbidden" }
   /** It is closed. */
   | { readonly type: "late" };
 
-type Wanted = Written | Exclude<Joined, { readonly type: "claimed" | "commented" }>;
+type Wanted = (Written & Pick<ThreadRequest, "handedTo">) | Exclude<Joined, { readonly type: "claimed" | "commented" | "delegated" }>;
 
 /** Each failed try means that somebody else did something. */
 const TRIES_MAX = 20;
@@ -69,9 +90,41 @@ export async function commentOnAsk(services: Services, { text, ...ref }: ReadAsk
   );
 }
 
+export interface Delegating extends ReadAsk {
+  readonly to: Addressees;
+  readonly reason: string;
+}
+
+/**
+ * Hands the caller's part on to others, who may answer from now on; the caller may not (callers/seats.ts). The caller has checked `to`
+ * (delegationProblems) and that the reason has 1 to DELEGATION_REASON_CHARS_MAX characters. Throws as claimAsk does.
+ */
+export async function delegateAsk(services: Services, { to, reason, ...ref }: Delegating): Promise<Joined> {
+  const { caller } = ref;
+  const nowMs = services.clock.now();
+  const fact = (taskId: string) => ({ to, reason: services.digest(reason, taskId) });
+  return await join(services, { ref, action: "delegate", fact }, ({ task, ask }, history) => {
+    if (!may(caller, "answer", task, ask) && !isPutTo(caller, task, ask)) return { type: "forbidden" };
+    if (aboutOf(ask.request)?.allow?.includes("delegate") !== true) return { type: "not_allowed" };
+    const from = mayHandOn(caller, task, ask);
+    // Without identity there is nobody to hand it to.
+    if (!from) return { type: caller.authenticatedBy === "nobody" ? "forbidden" : "accepted" };
+    const written = delegated(ask, history, { caller, nowMs, from, to, reason });
+    return written ? { ...written, handedTo: namesOfAudience({ to }) } : { type: "full" };
+  });
+}
+
+/** What is wrong with those to whom a question is to be handed on. */
+export function delegationProblems(to: Addressees): readonly Violation[] {
+  const problems = audienceProblems({ to });
+  if (problems.length > 0) return problems;
+  const count = [to.people, to.groups, to.roles].reduce((sum, names = []) => sum + names.length, 0);
+  return count > DELEGATED_NAMES_MAX ? [{ path: "/to", message: `must have at most ${DELEGATED_NAMES_MAX} names` }] : [];
+}
+
 interface Joining {
   readonly ref: ReadAsk;
-  readonly action: "claim" | "release" | "comment";
+  readonly action: "claim" | "release" | "comment" | "delegate";
   readonly fact?: (taskId: string) => Partial<AuditFact>;
 }
 
@@ -97,12 +150,14 @@ async function join(
     }
     written = wanted;
     const audit = withAudit(services, ref, () => ({ ...factOf(services, action, task, ask), ...fact?.(taskId) }));
-    const { entry: _, ...rest } = written;
+    const { tenant } = task.call;
+    const { entry: _, ...rest } = wanted;
     const became = await store.writeThread({
       taskId,
       key,
       digest,
       ...(thread && { seen: thread.revision }),
+      ...(tenant !== undefined && { tenant }),
       ...rest,
       nowMs: clock.now(),
       ...audit,
@@ -123,5 +178,7 @@ async function lateFor(services: Services, ref: ReadAsk): Promise<Joined> {
 
 function done(ref: ReadAsk, action: Joining["action"], { thread: { claim } }: Written): Joined {
   if (action === "claim" && claim) return { type: "claimed", claimedBy: claimRead(ref.caller, claim) };
-  return { type: action === "comment" ? "commented" : "released" };
+  return { type: DONE[action] };
 }
+
+const DONE = { claim: "released", release: "released", comment: "commented", delegate: "delegated" } as const;

@@ -10,10 +10,11 @@
 import { type AskOrder, type AskPlace, inAskOrder, namesOfCaller } from "../callers/open-asks.ts";
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import { cut } from "../values/cut.ts";
-import { may, owns } from "../callers/policy.ts";
+import { delegatedByOf, may, owns } from "../callers/policy.ts";
 import { hasAccepted, tallied } from "../callers/quorum.ts";
 import { aboutOf, priorityOf } from "../asks/about.ts";
-import { claimOf, isParticipant } from "../callers/threads.ts";
+import { isParticipant } from "../callers/seats.ts";
+import { claimOf } from "../callers/threads.ts";
 import type { Ask, ThreadClaim, Audience, Participant, Priority, Task, TimeoutPolicy } from "../task.ts";
 import { invalidCursor } from "../task/invalid-cursor.ts";
 import { turns } from "../values/turns.ts";
@@ -59,6 +60,8 @@ export interface AskSummary {
   readonly claimedBy?: ClaimRead;
   /** Absent for none. */
   readonly commentCount?: number;
+  /** In whose place the caller is asked; absent if in their own. */
+  readonly delegatedBy?: Named;
 }
 
 export const ASK_SUMMARY_CHARS = 500;
@@ -214,6 +217,7 @@ export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, as
   const { dueMs } = aboutOf(request) ?? {};
   const claim = claimOf(ask, task.call, nowMs);
   const comments = ask.thread?.comments ?? 0;
+  const delegatedBy = delegatedByOf(caller, task, ask);
   return {
     taskId: task.id,
     key,
@@ -230,6 +234,7 @@ export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, as
     ...(tally && { accepted: tally.accepted }),
     ...(claim && { claimedBy: claimRead(caller, claim) }),
     ...(comments > 0 && { commentCount: comments }),
+    ...(delegatedBy && { delegatedBy: namedOf(caller, delegatedBy) }),
   };
 }
 

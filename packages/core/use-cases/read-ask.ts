@@ -10,9 +10,9 @@
 import { namesOfCaller, type SettledAsk } from "../callers/open-asks.ts";
 import { noteShown } from "../callers/audit.ts";
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
-import { hasAnswered, may, maySeeEnd, owns } from "../callers/policy.ts";
+import { hasAnswered, isPutTo, may, maySeeEnd, owns } from "../callers/policy.ts";
 import { hasAccepted, isBy } from "../callers/quorum.ts";
-import { type Answer, type Ask, type AskRequest, isInternalKey, type Task, type ThreadEntry } from "../task.ts";
+import { type Addressees, type Answer, type Ask, type AskRequest, isInternalKey, type Task, type ThreadEntry } from "../task.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
 import { type AskSummary, isForPerson, type Named, namedOf, summaryOfAsk } from "./list-asks.ts";
 import type { Services } from "./services.ts";
@@ -26,7 +26,7 @@ export type AskRead =
   /**
    * - `open`: the caller may answer.
    * - `accepted`: the caller has accepted; others are missing.
-   * - `of-others`: the caller's own task asks others.
+   * - `of-others`: the caller's own task asks others, or the caller has handed the ask on.
    */
   | (AskSummary & {
       readonly state: "open" | "accepted" | "of-others";
@@ -48,6 +48,8 @@ export interface SettledRead extends Around {
   readonly end: "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
   /** Who answered: absent if nobody did. `isCaller`: the caller's own answer counted. */
   readonly by?: Named;
+  /** In whose place; absent if in their own. */
+  readonly delegatedBy?: Named;
   /** With a quorum: everyone whose acceptance counted. */
   readonly acceptedBy?: readonly (Named & { readonly atMs: number })[];
   /** What the caller themselves answered. */
@@ -61,13 +63,17 @@ export interface SettledRead extends Around {
 /** One thing that happened with an ask. */
 export interface Happened {
   /** `answered`, as an end: the task is over, and what was answered is no longer kept. */
-  readonly what: "asked" | "claimed" | "released" | "commented" | SettledRead["end"];
+  readonly what: ThreadEntry["what"] | SettledRead["end"];
   /** Absent if nobody did it, or if it is no longer known who. */
   readonly by?: Named;
   /** Absent if it is no longer known. */
   readonly atMs?: number;
   /** Of a claim: until when, unless it ended before. */
   readonly untilMs?: number;
+  /** To whom it was handed on, why, and whose part it is, if not that of `by`. */
+  readonly to?: Addressees;
+  readonly reason?: string;
+  readonly from?: Named;
 }
 
 export interface Comment {
@@ -137,7 +143,8 @@ function settledFor({ store }: Pick<Services, "store">, { taskId, key }: Asked, 
 }
 
 function mayRead(caller: Caller, task: Task, ask: Ask): boolean {
-  return may(caller, "answer", task, ask) || may(caller, "follow", task);
+  // Those who handed it on still read it.
+  return may(caller, "answer", task, ask) || may(caller, "follow", task) || isPutTo(caller, task, ask);
 }
 
 function readOpen(ref: ReadAsk, { task, ask, history, nowMs }: Reading): AskRead {
@@ -160,7 +167,11 @@ function around(caller: Caller, entries: readonly ThreadEntry[]): Around {
   const history = entries.map((entry): Happened => {
     const { what, atMs } = entry;
     if (entry.what === "asked") return { what, atMs };
-    return { what, atMs, by: namedOf(caller, entry), ...(entry.what === "claimed" && { untilMs: entry.untilMs }) };
+    const by = namedOf(caller, entry);
+    if (entry.what === "claimed") return { what, atMs, by, untilMs: entry.untilMs };
+    if (entry.what !== "delegated") return { what, atMs, by };
+    const { to, reason, from } = entry;
+    return { what, atMs, by, to, reason, ...(from && { from: namedOf(caller, from) }) };
   });
   const comments = entries.flatMap((entry): Comment[] =>
     entry.what === "commented" ? [{ by: namedOf(caller, entry), atMs: entry.atMs, text: entry.text }] : [],
@@ -210,6 +221,7 @@ function readSettled(
     end: ENDS[answer.action],
     ...(isByPerson && { by: person(outcome.by, given?.name) }),
     ...(given && { atMs: given.atMs }),
+    ...(given?.delegatedBy && { delegatedBy: namedOf(caller, given.delegatedBy) }),
     ...(accepted && { acceptedBy: accepted.map(({ by, name: called, atMs }) => ({ ...person(by, called), atMs })) }),
     ...(isOwner && answer.action === "decline" && answer.reason !== undefined && { reason: answer.reason }),
     ...(isMine && isByPerson && { answer: mine ? { action: "accept", content: mine.content } : answer }),

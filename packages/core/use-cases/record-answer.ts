@@ -3,6 +3,7 @@ import { type Actor, type AuditFact, boundTo, noteAudit, toolOf, withAudit } fro
 import type { AnswerGiver } from "../callers/open-asks.ts";
 import { DEFAULT_TENANT } from "../callers/caller.ts";
 import { nameToRead } from "../callers/names.ts";
+import { delegatedByOf, may } from "../callers/policy.ts";
 import { cut } from "../values/cut.ts";
 import { isJsonLonger } from "../values/json-length.ts";
 import { ParleyError } from "../errors.ts";
@@ -11,7 +12,18 @@ import type { AnswerRecorded, AnswerRequest } from "../ports.ts";
 import { turnOf } from "../callers/shares.ts";
 import { countAcceptance, QUORUM_MAX, acceptancesSoFar } from "../callers/quorum.ts";
 import type { Settings } from "../settings.ts";
-import { type Answer, type Ask, isQuestion, type JsonObject, type Open, openOf, type Receipt, type Task, type Violation } from "../task.ts";
+import {
+  type Answer,
+  type Ask,
+  isQuestion,
+  type JsonObject,
+  type Open,
+  openOf,
+  type Participant,
+  type Receipt,
+  type Task,
+  type Violation,
+} from "../task.ts";
 import type { Services } from "./services.ts";
 
 /** An answer to an open ask. */
@@ -79,12 +91,15 @@ export async function acceptWithOthers(
   const { actor, by } = answering;
   const answer: Answer = { action: "accept", content };
   return await retryOvertaken(services, { ...answering, answer }, async (task, ask) => {
+    // The policy decides again: the part may have been handed to others, or used, since the ask was read.
+    if (!may(actor.caller, "answer", task, ask)) return forbid(services, { actor, task }, ask);
     const next = countAcceptance(ask, {
       caller: actor.caller,
       owner: task.call,
       by,
       name: nameToRead(actor.caller),
       content,
+      delegatedBy: delegatedByOf(actor.caller, task, ask),
       nowMs: services.clock.now(),
     });
     if (next.type === "repeated") {
@@ -132,10 +147,12 @@ async function record(
   { actor, task, ask, answer, by, page, quorum }: Recording & { readonly quorum?: AnswerRequest["quorum"] },
 ): Promise<AnswerRecorded["receipt"]> {
   const { store, queue, clock, settings, log } = services;
+  const delegatedBy = isQuestion(ask) ? delegatedByOf(actor.caller, task, ask) : undefined;
   const audit = withAudit(services, actor, () => ({
     ...factOf(services, "answer", task, ask),
     did: answer.action,
     ...(answer.action === "decline" && answer.reason !== undefined && { reason: services.digest(answer.reason, task.id) }),
+    ...(delegatedBy && { delegatedBy: delegatedBy.by }),
     ...(quorum && "audience" in ask && { accepted: `${quorum.acceptances.length} of ${ask.audience?.quorum}` }),
   }));
   const { key, digest } = ask;
@@ -154,7 +171,7 @@ async function record(
       answer,
       ...(by !== undefined && { by }),
       ...(giver && { giver }),
-      ...(isQuestion(ask) && answer.action !== "unavailable" && { given: givenBy(actor, clock.now()) }),
+      ...(isQuestion(ask) && answer.action !== "unavailable" && { given: givenBy(actor, clock.now(), delegatedBy) }),
       ...(page && { page }),
       ...(quorum && { quorum }),
       nowMs: clock.now(),
@@ -176,14 +193,14 @@ async function record(
  */
 function giverOf({ caller, door = "" }: Actor, ask: Open): AnswerGiver | undefined {
   if (caller.authenticatedBy === "nobody") return undefined;
-  if (!("audience" in ask && ask.audience) && !DOORS_OF_PEOPLE.has(door)) return undefined;
+  if (!("audience" in ask && (ask.audience || ask.thread?.delegations)) && !DOORS_OF_PEOPLE.has(door)) return undefined;
   const { tenant, principal } = caller;
   return { ...(tenant !== DEFAULT_TENANT && { tenant }), principal };
 }
 
-function givenBy({ caller }: Actor, atMs: number): Given {
+function givenBy({ caller }: Actor, atMs: number, delegatedBy: Participant | undefined): Given {
   const name = nameToRead(caller);
-  return { ...(name !== undefined && { name }), atMs };
+  return { ...(name !== undefined && { name }), atMs, ...(delegatedBy && { delegatedBy }) };
 }
 
 /** Through which people find their questions themselves. */

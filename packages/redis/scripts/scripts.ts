@@ -112,6 +112,8 @@ export interface ThreadArguments {
   /** Sealed, like `history`. */
   readonly thread: string;
   readonly history: string;
+  /** Digests of the names to which it is handed on, separated by spaces. */
+  readonly names: string;
   readonly nowMs: number;
   readonly audit: AuditRecord;
 }
@@ -301,6 +303,7 @@ export function defineScripts(
         args.seen ?? "",
         args.thread,
         args.history,
+        args.names,
         args.nowMs,
         ...record(args.audit),
       ]) as never,

@@ -209,10 +209,7 @@ end
 -- The audiences of the asks that this script has opened or closed, as digests, by task and key: the outbox names them.
 local audiences = {}
 
-local function enter_ask(key, ask, names)
-  if redis.call('HSETNX', journal, 'asked ' .. key, names) == 0 then return end
-  audiences[own_id() .. ' ' .. key] = names
-  redis.call('HSET', task, 'to:' .. key, 1)
+local function place_ask(key, ask, names)
   local asked_at_ms, timeout_ms = string.match(ask, '^%S+ %S+ (%S+) (%S+)')
   local deadline_ms = string.format('%.0f', asked_at_ms + timeout_ms)
   local expires_at_ms = string.format('%.0f', asked_at_ms + ASKED_MS)
@@ -220,6 +217,13 @@ local function enter_ask(key, ask, names)
     redis.call('ZADD', set, string.sub(set, -4) == ':age' and asked_at_ms or deadline_ms, member)
     redis.call('PEXPIREAT', set, expires_at_ms)
   end)
+end
+
+local function enter_ask(key, ask, names)
+  if redis.call('HSETNX', journal, 'asked ' .. key, names) == 0 then return end
+  audiences[own_id() .. ' ' .. key] = names
+  redis.call('HSET', task, 'to:' .. key, 1)
+  place_ask(key, ask, names)
   tell_asked(names)
 end
 

@@ -3,14 +3,28 @@
 KEYS  task journal feed due
       audit    stream  audit records of the partition
 ARGV  key, digest (of the ask that the writer read), seen (the revision of the thread that the writer read; '': none), thread (sealed; what
-      every reader of the task sees), history (sealed), now_ms, audit_record ('': none), audit_length_max
+      every reader of the task sees), history (sealed), names (digests of the names to which the ask is handed on, separated by spaces; '':
+      none), now_ms, audit_record ('': none), audit_length_max
 
 Returns 'accepted' | 'overtaken' | 'late'.
 
 Both texts are sealed, so the writer makes them. They are taken only if nobody else wrote since the writer looked; one who was overtaken looks
 again. The history has a key of its own, so that reads of the task do not carry it: it goes with the task, and a year after its last change at
 the latest, so that a process of an older version, which does not know it, leaves nothing behind. ]]
-local key, digest, seen, thread, history, now_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local key, digest, seen, thread, history, names, now_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+
+-- The ask is found under these names as well, from now on.
+local function enter_more(own_key, ask, more)
+  local known = redis.call('HGET', journal, 'asked ' .. own_key)
+  if not known then return enter_ask(own_key, ask, more) end
+  local new = {}
+  for name in string.gmatch(more, '%S+') do
+    if not string.find(' ' .. known .. ' ', ' ' .. name .. ' ', 1, true) then new[#new + 1] = name end
+  end
+  if #new == 0 then return end
+  redis.call('HSET', journal, 'asked ' .. own_key, known .. ' ' .. table.concat(new, ' '))
+  place_ask(own_key, ask, table.concat(new, ' '))
+end
 
 local function write()
   local state = read_state(task)
@@ -26,8 +40,9 @@ local function write()
   redis.call('HINCRBY', task, 'threads', added)
   redis.call('HSET', task, 'thread:' .. key, state.revision + 1 .. ' ' .. thread)
   count_more(state, added)
-  local names = redis.call('HGET', journal, 'asked ' .. key)
-  if names then tell_asked(names) end
+  if names ~= '' then enter_more(key, string.match(ask, '^%S+ %S+ (.*)$'), names) end
+  local asked = redis.call('HGET', journal, 'asked ' .. key)
+  if asked then tell_asked(asked) end
   happens_to_ask('thread', key)
   tell(state, now_ms)
   write_state(state)
@@ -35,5 +50,5 @@ local function write()
 end
 
 local reply = write()
-if reply ~= 'overtaken' then audit(KEYS[5], ARGV[7], ARGV[8], now_ms, reply) end
+if reply ~= 'overtaken' then audit(KEYS[5], ARGV[8], ARGV[9], now_ms, reply) end
 return reply

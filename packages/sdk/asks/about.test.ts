@@ -9,12 +9,13 @@ const ABOUT = {
   priority: "high",
   due: "4 hours",
   context: [{ type: "diff", title: "Price", before: "40", after: "60" }],
+  allow: ["delegate"],
 } as const satisfies AboutOptions;
-const STORED = { priority: "high", dueMs: 4 * 3_600_000, context: ABOUT.context };
+const STORED = { priority: "high", dueMs: 4 * 3_600_000, context: ABOUT.context, allow: ["delegate"] };
 
 const asking = (run: (ctx: Context) => Promise<unknown>) => defineTool({ name: "ask", run: async (_args, ctx) => String(await run(ctx)) });
 
-describe("priority, due and context", () => {
+describe("priority, due, context and allow", () => {
   test.each<[string, (ctx: Context) => Promise<unknown>]>([
     ["elicit", (ctx) => ctx.elicit("q", { message: "?", schema: z.object({}), ...ABOUT })],
     ["elicit with a page", (ctx) => ctx.elicit("q", { message: "?", url: "https://a.example", ...ABOUT })],
@@ -32,6 +33,12 @@ describe("priority, due and context", () => {
   test("leave the question as it was asked before if there are none", async () => {
     const plain = await startTool(asking((ctx) => ctx.text("q", { message: "?", priority: "normal" })));
     expect(plain.asks[0]?.request).not.toHaveProperty("about");
+  });
+
+  test("say what is allowed besides answering, which is no part of what was asked", async () => {
+    const asked = async (allow: "delegate"[]) => (await startTool(asking((ctx) => ctx.text("q", { message: "?", allow })))).asks[0];
+    expect(await asked(["delegate"])).toMatchObject({ request: { about: { allow: ["delegate"] } } });
+    expect((await asked(["delegate"]))?.digest).toBe((await asked([]))?.digest);
   });
 
   test("replay, also when the question is asked again because its answer did not fit", async () => {
@@ -56,5 +63,6 @@ describe("priority, due and context", () => {
     expect(await refusal({ priority: "asap" })).toBe("/priority");
     expect(await refusal({ due: "2 hours" })).toBe("/due");
     expect(await refusal({ context: [{ type: "text" }] })).toBe("/context/0");
+    for (const allow of [["everything"], [1]]) expect(await refusal({ allow })).toBe("/allow");
   });
 });

@@ -120,6 +120,8 @@ export interface Person {
   readonly name?: string;
   /** Whether this is the caller, who owns the task. */
   readonly isCaller: boolean;
+  /** In whose place they answered, if that person handed their part on (`allow: ["delegate"]`). */
+  readonly delegatedBy?: { readonly principal: string; readonly name?: string };
 }
 
 /** Who answered a question. With a quorum, the person whose answer settled it. */

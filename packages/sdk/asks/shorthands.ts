@@ -252,7 +252,7 @@ function formMessage(name: string, options: Omit<CommonOptions, "required">): st
   return messageOf(options);
 }
 
-type Waiting = "timeout" | "signal" | "to" | "not" | "priority" | "due" | "context";
+type Waiting = "timeout" | "signal" | "to" | "not" | "priority" | "due" | "context" | "allow";
 
 function waiting({
   timeout,
@@ -263,7 +263,8 @@ function waiting({
   priority,
   due,
   context,
+  allow,
 }: Pick<CommonOptions, Waiting | "expires">): Pick<FormAsk<Schema>, Waiting> {
   const patience: Duration | undefined = timeout ?? expires;
-  return present({ timeout: patience, signal, to, not, priority, due, context });
+  return present({ timeout: patience, signal, to, not, priority, due, context, allow });
 }

@@ -79,6 +79,7 @@ const NOT_SHOWN = new Set([
   "priority",
   "due",
   "context",
+  "allow",
 ]);
 
 /** The display options as given; undefined if there are none. */

@@ -22,6 +22,7 @@ import {
   type StepAttempt,
   type StepOptions as CoreStepOptions,
   type TimeoutPolicy,
+  type Participant,
 } from "@parley/core";
 import { aboutFrom } from "../asks/about.ts";
 import { askedAgain, type FormRequest, identityAgain } from "../asks/asked-again.ts";
@@ -101,13 +102,18 @@ export function createContext(effects: Effects): Context {
     if (violations.length > 0) return { ok: false, violations };
     return {
       ok: true,
-      value: accepted.map(({ by, name, atMs }, index) => ({ ...person(by, name), content: valueOf(each[index]), at: new Date(atMs) })),
+      value: accepted.map(({ by, name, delegatedBy, atMs }, index) => ({
+        ...person(by, name, delegatedBy),
+        content: valueOf(each[index]),
+        at: new Date(atMs),
+      })),
     };
   }
 
-  function person(by: string | undefined, name: string | undefined): Person {
+  function person(by: string | undefined, name: string | undefined, delegatedBy?: Participant): Person {
     const principal = by ?? effects.call.principal;
-    return { principal, ...present({ name }), isCaller: principal === effects.call.principal };
+    const whose = delegatedBy && { principal: delegatedBy.by, ...present({ name: delegatedBy.name }) };
+    return { principal, ...present({ name }), isCaller: principal === effects.call.principal, ...present({ delegatedBy: whose }) };
   }
 
   async function askUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
@@ -180,12 +186,12 @@ export function createContext(effects: Effects): Context {
       return effects.step(name, plainWork(effects, name, work, options), stepOptions(options)) as Promise<Recorded<T>>;
     },
     answeredBy(name: string, { key }: Keyed = {}): AnsweredBy | undefined {
-      const { principal, name: called, atMs, reason, accepted } = inFlow(effects, key, () => effects.answeredBy(name)) ?? {};
+      const { principal, name: called, delegatedBy, atMs, reason, accepted } = inFlow(effects, key, () => effects.answeredBy(name)) ?? {};
       if (principal === undefined) return undefined;
       return {
-        ...person(principal, called),
+        ...person(principal, called, delegatedBy),
         ...(atMs !== undefined && { at: new Date(atMs) }),
-        ...present({ comment: reason, accepted: accepted?.map((each) => person(each.principal, each.name)) }),
+        ...present({ comment: reason, accepted: accepted?.map((each) => person(each.principal, each.name, each.delegatedBy)) }),
       };
     },
     call: createCall(effects) as Context["call"],

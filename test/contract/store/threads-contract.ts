@@ -1,10 +1,15 @@
 /** What people do around an open ask: who is on it, and its history. */
 import type { ThreadEntry, ThreadRequest } from "@parley/core";
-import { describe, expect, test } from "vitest";
-import { anAsk } from "../builders.ts";
+import { describe, expect, test, vi } from "vitest";
+import { anAsk, newToken } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
 
-export function threads({ store, life, countWakes }: UnderTest): void {
+export function threads({ store, wakeUps, life, countWakes }: UnderTest): void {
+  async function countAskedChanges(person: string) {
+    const onChange = vi.fn();
+    return { onChange, stop: await wakeUps.watchAsked({ names: [`person ${person}`] }, onChange) };
+  }
+
   const ada = { by: "ada", name: "Ada ☃" };
   const claim = { ...ada, untilMs: 5_000 };
   const entries: readonly ThreadEntry[] = [
@@ -84,6 +89,38 @@ export function threads({ store, life, countWakes }: UnderTest): void {
 
       expect(await read()).toEqual(entries);
       expect(await store.settledAsk({ taskId, key: "size#2", names: [] })).not.toHaveProperty("history");
+    });
+
+    test("hands an ask on: it is found under those names as well, whether or not others were asked, until it is closed", async () => {
+      const [finance, bob] = [`finance-${newToken()}`, `bob-${newToken()}`];
+      const found = async (name: string) =>
+        (await store.asked({ names: [name], order: "deadline", limit: 10 })).map(({ taskId, key }) => `${taskId} ${key}`);
+      const audience = { to: { groups: [finance] } };
+      const taskId = await life.parked([anAsk("size", { audience }), anAsk("own"), anAsk("name")]);
+      const { onChange, stop } = await countAskedChanges(bob);
+      const to = { delegations: [{ from: ada, to: { people: [bob] } }], delegated: 1 };
+      const handed = { thread: { comments: 0, ...to }, handedTo: [`person ${bob}`] };
+      expect(await store.writeThread(size(taskId, handed))).toBe("accepted");
+      await store.writeThread(size(taskId, { ...handed, key: "own", digest: "digest-of-own" }));
+
+      expect((await life.load(taskId)).asks.map(({ thread }) => thread?.delegations)).toEqual([to.delegations, to.delegations, undefined]);
+      expect((await found(`person ${bob}`)).toSorted()).toEqual([`${taskId} own`, `${taskId} size`]);
+      expect(await found(`group ${finance}`)).toEqual([`${taskId} size`]);
+      await expect.poll(() => onChange.mock.calls.length).toBeGreaterThan(0);
+      stop();
+      const { revision } = (await threadOf(taskId))!;
+      await store.writeThread(size(taskId, { ...handed, seen: revision }));
+      // A run that asks again changes nothing.
+      await life.park(taskId, await life.begin({ taskId, run: 2 }), [anAsk("size", { audience }), anAsk("own"), anAsk("name")]);
+      expect(await found(`person ${bob}`)).toHaveLength(2);
+
+      await life.answer(taskId, "size", "4");
+      expect(await found(`person ${bob}`)).toEqual([`${taskId} own`]);
+      expect(await store.settledAsk({ taskId, key: "size", names: [`person ${bob}`] })).toMatchObject({ wasAsked: true });
+      await life.cancel(taskId);
+      expect(await found(`person ${bob}`)).toEqual([]);
+      expect(await found(`group ${finance}`)).toEqual([]);
+      expect(await store.settledAsk({ taskId, key: "size", names: [`person ${bob}`] })).toMatchObject({ wasAsked: true });
     });
 
     test("is forgotten with the answers when the task restarts", async () => {

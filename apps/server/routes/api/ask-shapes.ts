@@ -1,20 +1,23 @@
 /** What a question looks like in /api/v1, and what an answer to it must be. */
 import type { AnswerOnPage, Around, AskRead, AskSummary, ClaimRead } from "@parley/core";
-import { aboutOf, PRIORITIES, REASON_CHARS_MAX } from "@parley/core";
+import { aboutOf, ALLOWANCES, PRIORITIES, REASON_CHARS_MAX } from "@parley/core";
 import { z } from "zod";
 import { answerer, anyObject, named, oneOf, person, text, time, timeOf } from "./shapes.ts";
+
+const names = z
+  .array(z.string({ error: "must be a text" }), { error: "must be a list of names" })
+  .readonly()
+  .optional();
+export const addressees = named(
+  "Addressees",
+  z.strictObject({ people: names, groups: names, roles: names }, { error: "must be an object with people, groups or roles" }),
+  "Anyone who matches at least one of these names",
+);
 
 const audience = named(
   "Audience",
   z.object({
-    to: z.union([
-      z.literal("tenant"),
-      z.object({
-        people: z.array(z.string()).readonly().optional(),
-        groups: z.array(z.string()).readonly().optional(),
-        roles: z.array(z.string()).readonly().optional(),
-      }),
-    ]),
+    to: z.union([z.literal("tenant"), addressees]),
     not: z.literal("caller").optional().describe("Whoever made the call may not answer"),
     quorum: z.number().optional().describe("How many people must accept"),
   }),
@@ -44,7 +47,7 @@ export const claim = named(
   "Somebody who is on a question. A claim keeps nobody from answering",
 );
 
-const HAPPENED = ["asked", "claimed", "released", "commented"] as const;
+const HAPPENED = ["asked", "claimed", "released", "commented", "delegated"] as const;
 const ENDS = ["answered", "accepted", "declined", "cancelled", "timed_out", "withdrawn", "closed"] as const;
 
 const aroundFields = {
@@ -57,6 +60,9 @@ const aroundFields = {
           by: answerer.optional().describe("Absent if nobody did it, or if it is no longer known who"),
           at: time.optional().describe("Absent if it is no longer known"),
           until: time.optional().describe("Of a claim: when it ends, unless it ended before"),
+          to: addressees.optional().describe("Of a delegation: who may answer from then on"),
+          reason: z.string().optional().describe("Of a delegation"),
+          from: answerer.optional().describe("Of a delegation: whose part was handed on, if not that of `by`"),
         }),
         "One thing that happened with a question. More kinds may come",
       ),
@@ -85,6 +91,7 @@ const summaryFields = {
   accepted: z.number().optional().describe("With a quorum: how many people have accepted"),
   claimedBy: claim.optional().describe("Who is on it; absent if nobody is. Everyone who may answer still may"),
   commentCount: z.number().optional().describe("Absent for none"),
+  delegatedBy: answerer.optional().describe("In whose place the caller is asked; absent if in their own"),
 };
 
 export const askSummary = named("AskSummary", z.object(summaryFields), "An open question in a list");
@@ -97,7 +104,9 @@ const openAsk = named(
     ...summaryFields,
     state: z
       .enum(["open", "accepted", "of-others"])
-      .describe("`accepted`: the caller has accepted, and others are missing. `of-others`: the caller's task asks others"),
+      .describe(
+        "`accepted`: the caller has accepted, and others are missing. `of-others`: the caller's task asks others, or the caller has handed the question on",
+      ),
     digest: z.string().describe("Identifies what is asked. With it, an answer counts for this question only"),
     request: z.looseObject({
       type: z.enum(["form", "url"]),
@@ -106,6 +115,11 @@ const openAsk = named(
       url: z.string().optional().describe("The address to visit"),
     }),
     context: z.array(contextPart).readonly().optional().describe("What the person should see to decide, above the form"),
+    allow: z
+      .array(z.enum(ALLOWANCES))
+      .readonly()
+      .optional()
+      .describe("What those who are asked may do besides answering; absent for nothing"),
     ...aroundFields,
   }),
 );
@@ -120,6 +134,7 @@ const settledAsk = named(
     owner: person,
     end: z.enum(ENDS),
     by: answerer.optional().describe("Who answered; absent if nobody did"),
+    delegatedBy: answerer.optional().describe("In whose place; absent if in their own"),
     acceptedBy: z
       .array(z.object({ ...answerer.shape, at: time }))
       .optional()
@@ -167,10 +182,17 @@ function timesShown<T extends Timed>({ askedAtMs, deadlineMs, dueAtMs, claimedBy
 export function askShown(read: AskRead): z.input<typeof ask> {
   if (read.state !== "settled") {
     const { called, request, ...rest } = read;
-    const { context } = aboutOf(request) ?? {};
+    const { context, allow } = aboutOf(request) ?? {};
     // What it says about the question stands beside the request, as in a list.
     const { about: _about, ...asked } = request;
-    return { ...timesShown(rest), ...aroundShown(rest), tool: called.name, request: asked, ...(context && { context }) };
+    return {
+      ...timesShown(rest),
+      ...aroundShown(rest),
+      tool: called.name,
+      request: asked,
+      ...(context && { context }),
+      ...(allow && { allow }),
+    };
   }
   const { called, atMs, acceptedBy, ...rest } = read;
   return {

@@ -164,7 +164,8 @@ export async function orLate(services: Services, ref: ReadAsk, answering: () => 
   } catch (error) {
     if (!(error instanceof ParleyError) || error.code !== "TASK_NOT_FOUND") throw error;
     const end = await settled();
-    if (!end) throw error;
+    // It is open, and they have handed it on.
+    if (!end) return { type: "forbidden" };
     return { type: "late", end };
   }
 }

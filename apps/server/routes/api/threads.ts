@@ -1,9 +1,22 @@
 /** What people do around a question besides answering it. */
-import { CLAIM_MINUTES, CLAIM_MINUTES_MAX, claimAsk, COMMENT_CHARS_MAX, commentOnAsk, type Joined, releaseAsk, SCOPES } from "@parley/core";
+import {
+  CLAIM_MINUTES,
+  CLAIM_MINUTES_MAX,
+  claimAsk,
+  COMMENT_CHARS_MAX,
+  commentOnAsk,
+  type Addressees,
+  delegateAsk,
+  DELEGATION_REASON_CHARS_MAX,
+  delegationProblems,
+  type Joined,
+  releaseAsk,
+  SCOPES,
+} from "@parley/core";
 import { z } from "zod";
-import { claim, claimShown } from "./ask-shapes.ts";
+import { addressees, claim, claimShown } from "./ask-shapes.ts";
 import { DOOR, operation, type Operation } from "./operation.ts";
-import { Refused } from "./problems.ts";
+import { invalid, Refused } from "./problems.ts";
 import { named, text } from "./shapes.ts";
 
 const group = "Questions";
@@ -87,11 +100,44 @@ export const THREAD_OPERATIONS: readonly Operation[] = [
       throw refused(joined);
     },
   }),
+  operation({
+    ...common,
+    name: "delegateAsk",
+    path: "/asks/{taskId}/{key}/delegate",
+    summary: "Hands the caller's part in a question on to others, if its tool allows that",
+    description: `They may answer from then on, and the caller may not. The caller may hand their part to others instead, and takes it back by naming themselves. ${IN_ADDRESS}`,
+    body: named(
+      "DelegationRequest",
+      z.strictObject(
+        {
+          to: addressees,
+          reason: text(DELEGATION_REASON_CHARS_MAX).refine((value) => value.trim() !== "", { error: "must not be empty" }),
+        },
+        { error: "must be an object" },
+      ),
+    ),
+    result: named("DelegationReceipt", z.object({ receipt: z.literal("delegated") })),
+    refusals: {
+      ...refusals,
+      403: "The question is put to others (`receipt` is `forbidden`), or its tool does not allow this (`not_allowed`)",
+      409: "The question is closed (`receipt` is `late`), the caller or somebody in their place has accepted (`accepted`), or it was handed on too often (`full`)",
+    },
+    async handle({ frontEnd: { services }, caller, params: at, body: { to, reason } }) {
+      const given = Object.fromEntries(Object.entries(to).filter(([, names]) => names !== undefined)) as Addressees;
+      const [problem] = delegationProblems(given);
+      if (problem) throw invalid(`${problem.path.slice(1).replaceAll("/", ".")} ${problem.message}`);
+      const joined = await delegateAsk(services, { ...at, caller, door: DOOR, to: given, reason });
+      if (joined.type === "delegated") return { receipt: joined.type };
+      throw refused(joined);
+    },
+  }),
 ];
 
 const DETAIL: { readonly [type in Joined["type"]]?: string } = {
   taken: "somebody else is on the question; you may answer it all the same",
-  full: "the question has too many comments",
+  full: "the question has too many comments, or was handed on too often",
+  accepted: "you have accepted, or somebody has in your place",
+  not_allowed: "the tool does not allow this question to be handed on",
   forbidden: "the question is put to others",
   late: "the question is closed",
 };
@@ -99,7 +145,7 @@ const DETAIL: { readonly [type in Joined["type"]]?: string } = {
 function refused(joined: Joined): Refused {
   const { type } = joined;
   return new Refused({
-    status: type === "forbidden" ? 403 : 409,
+    status: type === "forbidden" || type === "not_allowed" ? 403 : 409,
     receipt: type,
     detail: DETAIL[type] ?? type,
     ...("claimedBy" in joined && { claimedBy: claimShown(joined.claimedBy) }),

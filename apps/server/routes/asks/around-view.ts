@@ -1,5 +1,5 @@
 /** What people do around a question besides answering it, below its context: who is on it, comments, and what happened. It works without script. */
-import { type Around, type AskSummary, COMMENT_CHARS_MAX, type Happened } from "@parley/core";
+import { type Around, type AskSummary, COMMENT_CHARS_MAX, type Happened, shownName } from "@parley/core";
 import { filled, type Reader } from "../../texts/texts.ts";
 import { type Html, markup, say } from "./html.ts";
 import { moment } from "./moment.ts";
@@ -35,9 +35,11 @@ function nameOf({ texts: { around } }: Reader, { name, principal, isCaller }: No
   return isCaller ? around.you : (name ?? principal);
 }
 
-function happened(reader: Reader, { what, by, atMs }: Happened): Html {
+function happened(reader: Reader, { what, by, atMs, to = {}, reason = "" }: Happened): Html {
   const { around } = reader.texts;
   const who = by === undefined ? around.somebody : by.isCaller ? around.you : (by.name ?? by.principal);
   const words = by?.isCaller ? around.youDid : around.did;
-  return markup`${filled(words[what], { name: who })}${atMs === undefined ? undefined : markup` <span class="quiet">${moment(reader, atMs)}</span>`}`;
+  const { people = [], groups = [], roles = [] } = to;
+  const whom = [...people.map(shownName), ...groups, ...roles].join(", ");
+  return markup`${filled(words[what], { name: who, to: whom, reason })}${atMs === undefined ? undefined : markup` <span class="quiet">${moment(reader, atMs)}</span>`}`;
 }
