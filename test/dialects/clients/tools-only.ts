@@ -6,7 +6,7 @@ import { Client as ClientV2 } from "@modelcontextprotocol/client";
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
 import type { Call, Dialect, Told } from "../dialect.ts";
 import { toldBy } from "../dialect.ts";
-import { transportTo, transportV1To } from "./transports.ts";
+import { behindPipe, transportTo, transportV1To } from "./transports.ts";
 
 type Connect = (url: string) => Promise<{
   callTool(params: { name: string; arguments: Record<string, unknown> }): Promise<object>;
@@ -86,7 +86,7 @@ async function answer({ respond }: Call, { taskId, key, message, inChat, url, sa
       if (!("text" in told) || !told.text.includes("not taken")) return;
       continue;
     }
-    const response = await fetch(new URL(`/api/v1/asks/${taskId}/${encodeURIComponent(key)}`, url()), {
+    const response = await fetch(new URL(`/api/v1/asks/${taskId}/${encodeURIComponent(key)}`, behindPipe(url()) ?? url()), {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(reply),
