@@ -110,6 +110,10 @@ const deployed = () =>
 
 const PAGES = resolve(import.meta.dirname, "../../apps/web/dist/pages");
 const PAGE_BYTES_MAX = 60_000;
+/** INBOX_ASKS=100: how many questions are answered by keyboard, and measured. */
+const ASKS = Number(process.env["INBOX_ASKS"] ?? 7);
+/** Between two keys, as somebody who types well. */
+const KEY_MS = 35;
 const OPTIONS = { viewport: { width: 1_280, height: 800 }, timezoneId: "Europe/Berlin", locale: "en-GB" };
 
 beforeAll(async () => {
@@ -265,6 +269,99 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     expect(await received("read_report")).toContain("true");
     expect(await received("visit")).toContain("decline");
     await page.getByText("Nothing waits for you").first().waitFor();
+  });
+
+  test("many questions of every kind, by keyboard alone, as fast as a person types", async () => {
+    const kinds = [...asking.tools.keys()];
+    const { here, as, all, services } = await asked(Array.from({ length: ASKS }, (_, at) => kinds[at % kinds.length] ?? ""));
+    const page = await as("bob", here);
+    const { keyboard } = page;
+    const press = async (...keys: readonly string[]) => {
+      for (const key of keys) await keyboard.press(key, { delay: KEY_MS });
+    };
+    const type = (text: string) => keyboard.type(text, { delay: KEY_MS });
+    const focused = (name: string) => page.waitForFunction(`document.activeElement?.name === "${name}"`);
+    /** By the key of a question. */
+    const answer: Readonly<Record<string, () => Promise<void>>> = {
+      async sure() {
+        await press("a", "Enter");
+        await page.locator("#sure").waitFor();
+        await press("Tab", "Enter");
+      },
+      async approval() {
+        await press("Enter");
+        await focused("f0");
+        await press("Space", "Tab");
+        await type("Tra");
+        await press("Tab");
+        await type("Fine");
+        await press("Control+Enter");
+      },
+      async event() {
+        await press("Enter");
+        await focused("f0");
+        await type("bo@example.com");
+        await press("Tab");
+        await type("4");
+        await press("Tab");
+        await type("gre");
+        await press("Tab", "Space");
+        // Past the other toppings, to the day and the start. Any order of day and month, and any clock, reads these alike.
+        await press("Tab", "Tab", "Tab");
+        await type("12122026");
+        await press("Tab", "Tab");
+        await type("12122026");
+        await press("Tab");
+        await type("101010a");
+        await press("Control+Enter");
+      },
+      async place() {
+        await press("Enter");
+        await page.waitForFunction('document.activeElement?.type === "search" && document.activeElement.closest("#ask") !== null');
+        await type("place 417");
+        await press("Enter", "Control+Enter");
+      },
+      async word() {
+        await press("Enter");
+        await focused("f0");
+        await type("peace");
+        await press("Enter");
+      },
+      fine: () => press("a"),
+      there: () => press("d"),
+    };
+    const hears: Readonly<Record<string, RegExp>> = {
+      delete_archive: /true/,
+      approve_invoice: /approve\W+true.*Travel.*Fine/,
+      plan_event: /bo@example.com.*4.*green.*ham.*2026-12-12.*2026-12-12T09:10:10Z/,
+      pick_place: /Place 417/,
+      translate: /peace/,
+      read_report: /true/,
+      visit: /decline/,
+    };
+    const done = new Set<string>();
+    const startedAtMs = performance.now();
+    await press("j");
+    while (done.size < ASKS) {
+      const next = await until(async () => {
+        const shown = await page.locator("#ask:not([aria-busy])").getAttribute("data-ask", { timeout: 5_000 });
+        // At the end of a page of the list, until those that are counted have made room.
+        if (shown === null) await press("j");
+        return shown !== null && !done.has(shown) ? shown : undefined;
+      });
+      await answer[next.split("/")[1] ?? ""]?.();
+      done.add(next);
+    }
+    const seconds = (performance.now() - startedAtMs) / 1_000;
+    for (const [at, taskId] of all.entries()) {
+      await until(async () => (await services.store.load(taskId))?.status === "completed");
+      expect(JSON.stringify((await services.store.load(taskId))?.outcome)).toMatch(hears[kinds[at % kinds.length] ?? ""] ?? /never/);
+    }
+    await page.getByText("Nothing waits for you").first().waitFor();
+    // A machine that does much else at the same time must not fail it.
+    if (process.env["INBOX_ASKS"] === undefined) return;
+    console.log(`${ASKS} questions by keyboard in ${seconds.toFixed(1)} s`);
+    expect(seconds).toBeLessThan(ASKS * 1.8);
   });
 
   test("what somebody else answers says so, and leaves the list, without a reload; two answers at once count once", async () => {

@@ -42,6 +42,8 @@ interface Waiting extends Sending {
   isSent: boolean;
 }
 
+let counted: Toast | undefined;
+
 const waiting = new Map<string, Waiting>();
 
 export function isSending(ask: string): boolean {
@@ -113,7 +115,10 @@ function tell({ toast: shown, question, url, onOpen, isShown }: Waiting, { statu
   if (status === 200 && receipts) return tellReceipts(receipts);
   if (status === 200) {
     const record = make("a", { text: say("record"), attributes: { href: url } });
-    return toast(say("counted", { question }), [record]).leave();
+    // One is enough for somebody who answers many.
+    counted?.remove();
+    counted = toast(say("counted", { question }), [record]);
+    return counted.leave();
   }
   if (status === 401) return void lasting(say("loggedOut"), [make("a", { text: say("logIn"), attributes: { href: location.href } })]);
   if (status === 422) {
