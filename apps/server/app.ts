@@ -126,6 +126,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   // Without identity, the address of a page is a credential, and models read the status of a task.
   const facts: ServerFacts = {
     ...deps.facts,
+    givesTasks: deps.ladder.rungs.has("task"),
     ...(pages.visitors.ticket === undefined && { pageOf: addresses.urlOf }),
     ...(services.outbox && { events: ["poll", "push"] }),
   };

@@ -113,7 +113,6 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
         listTtlMs: times.listTtlMs,
         pageSize,
         knowsCallers: identity !== undefined,
-        givesTasks: ladder.rungs.has("task"),
       },
       keys,
       pages: {

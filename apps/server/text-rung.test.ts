@@ -324,6 +324,28 @@ test("lists for clients that can be asked, or that take tasks, are as they were"
   expect(names((await able.request(here, "tools/list")).messages[0]?.result)).not.toContain("parley_task");
 });
 
+test("a deployment that forbids handles declares no tasks, and asks during the call", async () => {
+  const { here } = await start("2026-07-28", { ladder: { rungs: new Set(["input_required", "held", "text"] as const) } });
+  const { capabilities } = (await rpc(here, "server/discover", {})).result!;
+  expect(JSON.stringify(capabilities)).not.toContain("io.modelcontextprotocol/tasks");
+  expect((await rpc(here, "tools/call", { name: "dinner", arguments: {} })).result).toMatchObject({ resultType: "input_required" });
+  const client = await openSession(here);
+  expect(client.initialized.result!["capabilities"]).not.toHaveProperty("tasks");
+  const call = await client.stream(here, "tools/call", { name: "dinner", arguments: {}, task: {} });
+  expect(await call.next()).toMatchObject({ method: "elicitation/create" });
+  call.close();
+});
+
+test("a deployment that forbids to ask during a call tells its questions in words, also to clients that could be asked", async () => {
+  const { here } = await start("2026-07-28", { ladder: { rungs: new Set(["task", "text"] as const) } });
+  const called = await rpc(here, "tools/call", { name: "dinner", arguments: {} }, { tasks: false });
+  expect(textOf(called.result as unknown as Result)).toMatch(/^NOT FINISHED/);
+  const client = await openSession(here);
+  const { messages } = await client.request(here, "tools/call", { name: "dinner", arguments: {} });
+  expect(messages.map(({ method }) => method)).toEqual([undefined]);
+  expect(textOf(messages[0]!.result as unknown as Result)).toMatch(/^NOT FINISHED/);
+});
+
 test("a call in words that its client gives up before it is told anything is cancelled in 2026-07-28", async () => {
   const { here, services } = await start("2026-07-28");
   const leave = new AbortController();
