@@ -16,6 +16,7 @@ import type { CallFacts } from "@parley/core";
 import type { Upstream } from "../config/upstreams.ts";
 import { refuseQuestions, serveCall, stopWatching, watchIdle } from "./idle-session.ts";
 import { type PreparedSessions, USES_MAX } from "./prepared-sessions.ts";
+import { SessionBusy } from "./session-busy.ts";
 import type { Closing, OpenSession, SessionOwner, StateOwner, UpstreamSession } from "./upstream-session.ts";
 
 /** Which process has the state of a caller at an upstream. The deployment shares it. */
@@ -39,11 +40,6 @@ export class StateLost extends Error {
     super(why);
     this.state = state;
   }
-}
-
-/** The call was not made: the caller's session is in use, or elsewhere. */
-export class SessionBusy extends Error {
-  override readonly name = "SessionBusy";
 }
 
 export interface KeptSessions extends PreparedSessions {

@@ -23,6 +23,7 @@
  */
 import { ProtocolError } from "@modelcontextprotocol/client";
 import type { Upstream } from "../config/upstreams.ts";
+import { createConnects } from "./connects.ts";
 import { isSharedStream } from "./shared-stream.ts";
 import { type Attempt, createAttempts, type Opened } from "./upstream-session/attempt.ts";
 import { createKnowledge, forget, OLDER } from "./upstream-session/knowledge.ts";
@@ -46,7 +47,14 @@ export function createConnector(options: ConnectorOptions): Connector {
   const { learned: known, compared, present } = knowledge;
   const { attempt, sessionTasks } = createAttempts({ messagesMax: MESSAGES_MAX, ...options, knowledge, areApart });
 
+  const connects = createConnects();
+
+  /** A session in its turn: the time to connect begins with it (U4). */
   async function open(upstream: Upstream, request: OpenSession): Promise<UpstreamSession> {
+    return await connects.connect(upstream, request.signal, () => openNow(upstream, request));
+  }
+
+  async function openNow(upstream: Upstream, request: OpenSession): Promise<UpstreamSession> {
     const { name, reached } = upstream;
     const before = known.get(name);
     try {
@@ -59,7 +67,8 @@ export function createConnector(options: ConnectorOptions): Connector {
       known.set(name, opened.learned);
       return opened.session;
     } catch (error) {
-      known.delete(name);
+      // A server that is late is still the one that it was. Detecting it anew would take each of many callers twice as long.
+      if (!(before && isTimeout(error))) known.delete(name);
       if (request.signal?.aborted !== true) compared.delete(name);
       if (reached.by === "command" || before?.isSse === true || !isPostRefused(error) || request.signal?.aborted === true) throw error;
       const older = await attempt(upstream, request, OLDER).catch((thrown: unknown) => {
@@ -120,6 +129,9 @@ export function createConnector(options: ConnectorOptions): Connector {
       present.clear();
       for (const { name, reached } of upstreams) if (reached.by === "url") present.set(name, reached);
     },
-    forget: ({ name }) => forget(knowledge, name),
+    forget({ name }) {
+      forget(knowledge, name);
+      connects.forget(name);
+    },
   };
 }

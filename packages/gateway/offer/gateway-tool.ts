@@ -9,6 +9,7 @@ import { ownMeta } from "../lists/own-uri.ts";
 import { firstPermit, type LeadCall, leadCall } from "../call/lead-call.ts";
 import type { ListedPrompt, ListedTool } from "../lists/listing.ts";
 import { paramHeaders } from "../wire/param-headers.ts";
+import { CONNECT_WAIT_MS } from "../connection/connects.ts";
 import type { ElicitationSettings } from "../config/settings.ts";
 import type { Callee, TasklessCalls } from "../call/taskless.ts";
 import type { Upstream } from "../config/upstreams.ts";
@@ -100,8 +101,10 @@ function withoutTask(callee: Callee, { upstream, taskless, hasResources = false 
   };
 }
 
-function settingsOf({ connectTimeoutMs, callTimeoutMs }: Upstream): RunSettings {
-  return { attempts: 1, backoffMs: 1_000, runTimeoutMs: connectTimeoutMs + callTimeoutMs + RUN_MARGIN_MS };
+/** A call waits for its session, and in one with state for the call before it, before its own time begins. */
+function settingsOf({ connectTimeoutMs, callTimeoutMs, keepsState }: Upstream): RunSettings {
+  const turnMs = CONNECT_WAIT_MS + (keepsState ? callTimeoutMs : 0);
+  return { attempts: 1, backoffMs: 1_000, runTimeoutMs: turnMs + connectTimeoutMs + callTimeoutMs + RUN_MARGIN_MS };
 }
 
 /** Throws in a process that only lists tools. */

@@ -26,6 +26,7 @@ import { createTaskRequests, TASKS_EXTENSION } from "../upstream-tasks.ts";
 import { boundConnecting, boundIntroduction, boundMessages, NO_VALIDATOR } from "./bounds.ts";
 import { CallTransport } from "./call-end.ts";
 import type { Knowledge, Learned } from "./knowledge.ts";
+import { StreamLate } from "./open-failure.ts";
 import { RETRIES_MAX, watchOwnStream } from "./own-stream.ts";
 import { withPresentHeaders, withToken } from "./sent-headers.ts";
 import { closeSession } from "./session-end.ts";
@@ -123,7 +124,7 @@ export function createAttempts({ fetch, version, deployment, messagesMax, onStde
       if (!isSilent) {
         const opened = await stream.opened(listening.has(name) ? connectTimeoutMs : connectTimeoutMs / 2);
         if (opened === "open") listening.add(name);
-        else if (opened === "late" && listening.has(name)) throw new Error("the session's own stream was not open in time");
+        else if (opened === "late" && listening.has(name)) throw new StreamLate("the session's own stream was not open in time");
         // If everything is slow, so is the stream: nothing is learned from it.
         else isSilent = opened === "late" && connectedMs < connectTimeoutMs / SLOW_CONNECT;
       }

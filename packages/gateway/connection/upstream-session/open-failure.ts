@@ -8,8 +8,13 @@ export function isCut(error: unknown): boolean {
   return error instanceof Error && (CUT.has((error as NodeJS.ErrnoException).code) || isCut(error.cause));
 }
 
+/** The session's own stream was not open in time, although it was in other sessions. */
+export class StreamLate extends Error {
+  override readonly name = "StreamLate";
+}
+
 export function isTimeout(error: unknown): boolean {
-  return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
+  return error instanceof StreamLate || (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout);
 }
 
 /** The specification's test for servers before 2025-03-26: they refuse a POST, and the url is that of an event stream. */
