@@ -23,6 +23,17 @@ function problems(
 
 const CRM = { name: "crm", url: "https://crm.example.com/mcp" };
 
+test("rules of access name somebody or something, and are what the file says", () => {
+  const [crm] = parse([{ ...CRM, access: [{ include: ["get_*"] }, { scopes: ["crm:write"], people: ["ann"] }] }]);
+  expect(crm?.access?.map(({ covers, coversAll }) => [covers("get_a"), covers("set_a"), coversAll])).toEqual([
+    [true, false, false],
+    [true, true, true],
+  ]);
+  expect(parse([CRM])[0]?.access).toBeUndefined();
+  expect(problems([{ ...CRM, access: [] }])).toEqual(["upstreams[0].access: must have a rule: without one, nobody could use anything"]);
+  expect(problems([{ ...CRM, access: [{ people: [] }, { group: ["a"] }] }])).toHaveLength(2);
+});
+
 test("an upstream has its defaults", () => {
   const [crm] = parse([CRM]);
   expect(crm).toMatchObject({

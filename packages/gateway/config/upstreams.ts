@@ -28,6 +28,8 @@ export interface Upstream {
   readonly offers: (tool: string) => boolean;
   /** Whether the file leaves nothing out. */
   readonly offersAll: boolean;
+  /** Who may use what of it: a caller needs one of the rules. Undefined: everybody may use everything. */
+  readonly access: readonly AccessRule[] | undefined;
   /** Whether a call of the tool may be repeated, if the file says so; undefined: the tool's own annotations decide. */
   readonly repeatable: (tool: string) => boolean | undefined;
   /** Which revisions are used: those in which all of its tools can ask, only those with sessions, or the newest that it supports. */
@@ -51,6 +53,17 @@ export interface Upstream {
   readonly concurrency: number;
   /** How often its lists are read again, which also detects that it is down. */
   readonly refreshMs: number;
+}
+
+export interface AccessRule {
+  /** Whether it is about a tool, prompt or resource of that name, as the upstream calls it. */
+  readonly covers: (name: string) => boolean;
+  readonly coversAll: boolean;
+  /** The caller has to hold all of these scopes and, if any is named, be one of the people or in one of the groups or roles. */
+  readonly scopes: readonly string[];
+  readonly people: readonly string[];
+  readonly groups: readonly string[];
+  readonly roles: readonly string[];
 }
 
 export interface ByUrl {
@@ -119,6 +132,14 @@ const patterns = z
   .array(z.string().regex(/^[A-Za-z0-9_./-]*\*?$/, "must be a tool's name, or the beginning of names followed by *"))
   .max(1_000);
 
+const named = z.array(z.string().min(1).max(256)).min(1).max(1_000).optional();
+const access = z
+  .strictObject({ include: patterns.min(1).optional(), scopes: named, people: named, groups: named, roles: named })
+  .transform(({ include, scopes = [], people = [], groups = [], roles = [] }): AccessRule => {
+    const covers = (name: string) => include === undefined || matches(include, name);
+    return { covers, coversAll: include === undefined, scopes, people, groups, roles };
+  });
+
 const entry = z.strictObject({
   name: z.string().regex(NAME, "must be 1 to 32 of a-z 0-9 - and must not begin with a hyphen"),
   url: z.string().optional(),
@@ -131,6 +152,7 @@ const entry = z.strictObject({
   prefix: z.string().regex(PREFIX, "must be up to 40 of A-Z a-z 0-9 _ . -").optional(),
   include: patterns.optional(),
   exclude: patterns.optional(),
+  access: z.array(access).min(1, "must have a rule: without one, nobody could use anything").max(100).optional(),
   repeatable: z.union([z.boolean(), patterns]).optional(),
   oauth: z
     .strictObject({
@@ -280,6 +302,7 @@ function toUpstream(given: z.output<typeof entry>, { say, environment, providers
     oauth: oauthOf(given, { say, ...(providers && { providers }) }),
     offers: (tool) => (include === undefined || matches(include, tool)) && !matches(exclude, tool),
     offersAll: include === undefined && exclude.length === 0,
+    access: given.access,
     repeatable: (tool) => (Array.isArray(repeatable) ? matches(repeatable, tool) || undefined : repeatable),
     revisions: given.revisions,
     reusesSessions: given.reuseSessions !== false,

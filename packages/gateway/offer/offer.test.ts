@@ -71,6 +71,43 @@ test("the deployment's own catalogue is offered first; an upstream's list follow
   offer.close();
 });
 
+test("prompts, resources and what an upstream says of itself are offered to those who may use them, as tools are", async () => {
+  const { offer, list } = await offerOf();
+  const access = [{ include: ["open*"] }, { groups: ["staff"] }];
+  await offer.replace(parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "b", url: "https://b.example.com", access }] })));
+  const named = (name: string) => ({ name, uri: `x:${name}`, uriTemplate: `y:{${name}}` });
+  const both = [named("open"), named("kept")];
+  const rest = { prompts: both, resources: both, templates: both, readsResources: true, instructions: "Hello." };
+  await list("b", ["kept"], rest);
+  const of = (groups: readonly string[]) =>
+    offer.current({ scopes: [], names: [], roles: [], authenticatedBy: "test", groups } as never) as Catalogue;
+  await until(() => of(["staff"]).tools.has("b_kept"));
+  const seen = ({ tools, prompts, resources, templates, unlisted, instructions, isPrivate }: Catalogue) => [
+    [...tools.keys()],
+    [...prompts.keys()],
+    [...resources.keys()],
+    templates.map(({ name }) => name),
+    unlisted?.length,
+    instructions?.includes("Hello."),
+    isPrivate,
+  ];
+  expect(seen(of(["staff"]))).toEqual([
+    ["a_mine", "b_kept"],
+    ["b_open", "b_kept"],
+    ["b+x:open", "b+x:kept"],
+    ["b_open", "b_kept"],
+    1,
+    true,
+    true,
+  ]);
+  expect(seen(of([]))).toEqual([["a_mine"], ["b_open"], ["b+x:open"], ["b_open"], 0, true, true]);
+  // Callers whom the same rules are for get the same catalogue, until the lists change.
+  expect(of([])).toBe(of(["others"]));
+  await list("b", ["kept", "open"], rest);
+  await until(() => of([]).tools.has("b_open"));
+  offer.close();
+});
+
 test("a tool of the deployment itself takes precedence over an upstream's tool of the same name, which is logged", async () => {
   const warned: object[] = [];
   const { offer, list } = await offerOf(warned);

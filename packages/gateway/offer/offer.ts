@@ -5,6 +5,7 @@
 import type { Announcement, Catalogue, Catalogues, Log, Prompt, Resource, ResourceTemplate, Tool, UnlistedResources } from "@parley/core";
 import { describeError } from "@parley/core";
 import { gatewayResource, gatewayTemplate, type ReadThrough, unlistedResources } from "../lists/gateway-resource.ts";
+import { type Allowed, allowedTo, mayUse, mayUseAll } from "./access.ts";
 import { gatewayPrompt, gatewayTool, type GatewayToolDeps } from "./gateway-tool.ts";
 import type { Listings, StoredListing } from "../lists/listings.ts";
 import type { Upstream } from "../config/upstreams.ts";
@@ -36,6 +37,8 @@ export interface Offer extends Catalogues {
 const FORMER_MAX = 10_000;
 /** The lists are read this often even without an announcement: one can be lost with its connection. */
 const READ_EVERY_MS = 15_000;
+/** How many catalogues are kept for callers who may use different things. */
+const CATALOGUES_MAX = 100;
 
 /** What one upstream offers. */
 interface Known {
@@ -65,6 +68,8 @@ export async function createOffer({
   let upstreams = first;
   let isReplaced = false;
   let offered: Catalogue = { ...own, grows: true };
+  /** What callers are offered, by the rules of access that are for them. */
+  const offeredTo = new Map<string, Catalogue>();
   let runnable = own;
   /** Everything listed since this process started: tasks of tools that are no longer listed may still wait or hold a call. */
   const former = { tools: new Map<string, Tool>(), prompts: new Map<string, Prompt>() };
@@ -107,43 +112,65 @@ export async function createOffer({
       isChanged = true;
     }
     if (!isChanged) return;
+    offeredTo.clear();
     offered = merged();
     const tools = withFormer(former.tools, offered.tools, own.tools);
     runnable = { ...offered, tools, prompts: withFormer(former.prompts, offered.prompts, own.prompts) };
   }
 
-  function merged(): Catalogue {
+  /** What a caller is offered by these rules. Callers that the same rules are for share one catalogue. */
+  function offeredBy(allowed: readonly Allowed[]): Catalogue {
+    const key = JSON.stringify(upstreams.map(({ access }, index) => access?.map((rule) => allowed[index]?.includes(rule))));
+    const found = offeredTo.get(key) ?? { ...merged(allowed), isPrivate: true };
+    offeredTo.set(key, found);
+    for (const oldest of offeredTo.keys()) if (offeredTo.size > CATALOGUES_MAX) offeredTo.delete(oldest);
+    return found;
+  }
+
+  /** `allowed`: for each upstream, in their order. Undefined: what there is. */
+  function merged(allowed: readonly Allowed[] = []): Catalogue {
+    const mine = (index: number) => (one: { readonly name: string }) =>
+      mayUse(allowed[index], one.name.slice(upstreams[index]?.prefix.length));
+    // What is offered to some callers is a part of this: reported once.
+    const warn: Log["warn"] = (...said) => (allowed.length === 0 ? log.warn(...said) : undefined);
     const tools = new Map(own.tools);
     const prompts = new Map(own.prompts);
     const resources = new Map(own.resources);
     const templates = [...own.templates];
     const unlisted: UnlistedResources[] = [];
-    for (const { name } of upstreams) {
-      for (const one of [...(known.get(name)?.tools ?? []), ...(known.get(name)?.prompts ?? [])]) {
+    const saying = new Set<string>();
+    for (const [index, { name }] of upstreams.entries()) {
+      const isMine = mine(index);
+      const items = [...(known.get(name)?.tools ?? []), ...(known.get(name)?.prompts ?? [])].filter(isMine);
+      const itsResources = (known.get(name)?.resources ?? []).filter(isMine);
+      const itsTemplates = (known.get(name)?.templates ?? []).filter(isMine);
+      if (items.length + itsResources.length + itsTemplates.length > 0) saying.add(name);
+      for (const one of items) {
         const others: Map<string, Tool | Prompt> = one.kind === "tool" ? tools : prompts;
         if (others.has(one.name))
-          log.warn({ upstream: name, [one.kind]: one.name }, `${one.kind} of an upstream has the name of another one, left out`);
+          warn({ upstream: name, [one.kind]: one.name }, `${one.kind} of an upstream has the name of another one, left out`);
         else others.set(one.name, one);
       }
-      for (const resource of known.get(name)?.resources ?? []) {
-        if (resources.has(resource.uri)) log.warn({ upstream: name }, "resource of an upstream has the uri of another one, left out");
+      for (const resource of itsResources) {
+        if (resources.has(resource.uri)) warn({ upstream: name }, "resource of an upstream has the uri of another one, left out");
         else resources.set(resource.uri, resource);
       }
-      templates.push(...(known.get(name)?.templates ?? []));
-      unlisted.push(...(known.get(name)?.unlisted ?? []));
+      templates.push(...itsTemplates);
+      // Their names are unknown.
+      if (mayUseAll(allowed[index])) unlisted.push(...(known.get(name)?.unlisted ?? []));
     }
-    const said = instructions();
+    const said = instructions(saying, warn);
     return { ...own, tools, prompts, resources, templates, unlisted, grows: true, ...(said !== "" && { instructions: said }) };
   }
 
   /** Each with the name of its upstream, in the order of the file. An upstream of which nothing is offered says nothing. */
-  function instructions(): string {
+  function instructions(saying: ReadonlySet<string>, warn: Log["warn"]): string {
     let text = "";
     for (const { name, prefix } of upstreams) {
-      const { instructions: said, tools = [], prompts = [], resources = [], templates = [] } = known.get(name) ?? {};
-      if (said === undefined || [tools, prompts, resources, templates].every((items) => items.length === 0)) continue;
+      const { instructions: said } = known.get(name) ?? {};
+      if (said === undefined || !saying.has(name)) continue;
       const part = `${text === "" ? "" : "\n\n"}The server ${name}${prefix === "" ? "" : `, whose tools begin with ${prefix}`}, says:\n${said}`;
-      if (text.length + part.length > INSTRUCTIONS_CHARS_MAX) log.warn({ upstream: name }, "instructions of an upstream left out");
+      if (text.length + part.length > INSTRUCTIONS_CHARS_MAX) warn({ upstream: name }, "instructions of an upstream left out");
       else text += part;
     }
     return text;
@@ -172,7 +199,8 @@ export async function createOffer({
   const isUpstreams: Offer["isUpstreams"] = (kind, name) =>
     kind === "tool" ? runnable.tools.has(name) && !own.tools.has(name) : runnable.prompts.has(name) && !own.prompts.has(name);
   return {
-    current: () => offered,
+    current: (caller) =>
+      upstreams.some(({ access }) => access) ? offeredBy(upstreams.map((upstream) => allowedTo(caller, upstream))) : offered,
     runnable: () => runnable,
     isUpstreams,
     // No prefix is the beginning of another one.
@@ -182,6 +210,8 @@ export async function createOffer({
       const stays = new Set(given.filter(({ name, fingerprint }) => before.get(name) === fingerprint).map(({ name }) => name));
       for (const name of known.keys()) if (!stays.has(name)) known.delete(name);
       upstreams = given;
+      // Made by the former rules.
+      offeredTo.clear();
       isReplaced = true;
       return readAgain();
     },
