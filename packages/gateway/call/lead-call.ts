@@ -21,7 +21,7 @@ import {
   type StepAttempt,
 } from "@parley/core";
 import { type Access, createAccess } from "./upstream-access.ts";
-import { askable, type CallRequest, type Round } from "../wire/call-request.ts";
+import { askable, type CallRequest, type Round, withoutAnswer } from "../wire/call-request.ts";
 import type { Calls } from "./calls.ts";
 import { withOwnUris } from "../lists/gateway-resource.ts";
 import type { ListedTool } from "../lists/listing.ts";
@@ -81,6 +81,7 @@ const ROUNDS_MAX = 50;
 /** Pauses before calls that require a visit to which the person has agreed already (−32042): they may still be on that page. After the last, they are asked again. */
 const VISIT_PAUSES_MS = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000] as const;
 const VISITS_PATCH = "visits";
+const MISSING_PATCH = "missing";
 
 const LOST_QUESTION = "its task waits for an answer to a question that a worker read before it died, and that the upstream does not repeat";
 
@@ -159,7 +160,7 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
     } else {
       rounds += 1;
       polls.restart();
-      round = await answerRequired(event, { round, answers });
+      round = await answerRequired(event, { effects, round, answers });
       visits.agreed(event);
     }
   }
@@ -286,12 +287,19 @@ function aborted(signal: AbortSignal): Promise<void> {
 
 // ── between calls ────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What the next call carries. Throws the upstream's error if it was refused for input that people did not give. */
+/**
+ * What the next call carries. Throws the upstream's error if it was refused for input that people did not give, and the error that an upstream which
+ * waits would get if nobody could be asked.
+ */
 async function answerRequired(
   { refused, questions, state, task }: Required,
-  { round, answers }: { readonly round: Round | undefined; readonly answers: Answers },
+  { effects, round, answers }: { readonly effects: Effects; readonly round: Round | undefined; readonly answers: Answers },
 ): Promise<Round> {
   const replies = await Promise.all(questions.map(answers.to));
+  const [missing] = replies.flatMap(({ question, answer }) => withoutAnswer(question, answer) ?? []);
+  // A task of an earlier version has sent `cancel`, and continues with what came of it.
+  if (missing && effects.patched(MISSING_PATCH))
+    throw rpcFailure({ code: missing.code, message: missing.message, data: missing.data as Json });
   if (refused && replies.some(({ answer }) => answer.action !== "accept")) throw rpcFailure(refused);
   return {
     ...(state !== undefined && { state }),

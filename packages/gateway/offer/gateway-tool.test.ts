@@ -111,6 +111,37 @@ describe("a question", () => {
     ]);
   });
 
+  const SAMPLING: AskRequest = { type: "sampling", params: { messages: [], maxTokens: 1 } };
+  test.each([
+    ["a form that nobody could be asked", question("q").request, { action: "unavailable" }, -32601, "unavailable"],
+    [
+      "a page that nobody could be sent to",
+      { type: "url", message: "Log in", url: "https://a.test/" },
+      { action: "unavailable" },
+      -32601,
+      "unavailable",
+    ],
+    ["a request for a model that was declined", SAMPLING, { action: "decline" }, -32000, "declined"],
+    ["a request for a model that nobody answered in time", SAMPLING, { action: "timeout" }, -32000, "timeout"],
+    ["a request for folders that was cancelled", { type: "roots" }, { action: "cancel" }, -32000, "declined"],
+  ] as const)(
+    "of an upstream that holds nothing is not answered for nobody: %s ends the call",
+    async (_what, request, answer, code, reason) => {
+      const required: UpstreamEvent = { type: "required", questions: [{ ...question("question-1"), request: request as AskRequest }] };
+      const { result, leads } = await run(() => required, { answers: [answer] });
+      expect(result).toMatchObject({ code, data: { reason } });
+      expect(leads).toHaveLength(1);
+    },
+  );
+
+  test("that nobody could be asked goes on as it went under an earlier version, which sent `cancel`", async () => {
+    const { leads } = await run(
+      ({ request: { round } }) => (round ? { type: "result", result: {} } : { type: "required", questions: [question("question-1")] }),
+      { answers: [{ action: "unavailable" }], isNew: false },
+    );
+    expect(leads.at(-1)?.request.round?.responses).toEqual({ confirm: { action: "unavailable" } });
+  });
+
   test("can be asked of any client with a handle of the task, and otherwise of a client that declared the capability", () => {
     const call = { capabilities: { sampling: { tools: false } } } as unknown as CallFacts;
     expect(askable({ ...call, hidden: false })).toEqual({ sampling: { tools: false }, elicitation: { form: true, url: true } });

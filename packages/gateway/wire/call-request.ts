@@ -1,10 +1,10 @@
 /** What is sent to an upstream: a call, the capabilities with which it can ask, and the answers to its questions. */
-import type { ClientCapabilities as McpCapabilities, ElicitResult } from "@modelcontextprotocol/client";
+import type { ClientCapabilities as McpCapabilities, ElicitResult, ProtocolError } from "@modelcontextprotocol/client";
 import type { Answer, CallFacts, ClientCapabilities, JsonObject } from "@parley/core";
 import type { ParamHeaders } from "./param-headers.ts";
 import { refusal } from "./question.ts";
 import type { ElicitationSettings } from "../config/settings.ts";
-import type { Given } from "./upstream-event.ts";
+import type { Given, Question } from "./upstream-event.ts";
 import type { Upstream } from "../config/upstreams.ts";
 
 export interface CallRequest {
@@ -61,7 +61,16 @@ export function callParams({ tool, args, traceparent, round }: CallRequest, meta
   };
 }
 
-/** A question without an answer becomes `cancel`: a response has no other word for it. */
+/**
+ * Why a call cannot go on without this answer: nobody could be asked, or nobody gave what a request for a model or for folders needs. `cancel` would say
+ * that somebody had seen the question.
+ */
+export function withoutAnswer({ request }: Question, answer: Answer): ProtocolError | undefined {
+  const needsReply = request.type !== "form" && request.type !== "url";
+  return answer.action === "unavailable" || (needsReply && answer.action !== "reply") ? unanswered(answer) : undefined;
+}
+
+/** A question that nobody answered in time becomes `cancel`: a response has no other word for it. */
 export function responses(answers: Readonly<Record<string, Answer>>): object {
   return Object.fromEntries(
     Object.entries(answers).map(([id, answer]) => {
@@ -107,7 +116,7 @@ export function replied(answer: Answer): JsonObject {
   throw unanswered(answer);
 }
 
-function unanswered({ action }: Answer): Error {
+function unanswered({ action }: Answer): ProtocolError {
   if (action === "timeout") return refusal("timeout", "nobody answered in time");
   if (action === "unavailable") return refusal("unavailable", "the caller cannot be asked this, and nobody else can");
   if (action === "decline" || action === "cancel") return refusal("declined", `the caller did not answer (${action})`);
