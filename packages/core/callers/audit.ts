@@ -14,7 +14,7 @@ import type { Addressees, Ask, CallFacts, JsonObject, Open, Task } from "../task
 export interface AuditFact {
   /**
    * `claim`, `release`, `comment`, `delegate`: what people do around a question. `refuse`: an invalid reply, or a question of an upstream that nobody was asked. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
-   * content or of machines. `export`: an operator exported tasks. `grant`: a grant for later tasks was kept, used by a
+   * content or of machines. `end`: a call at an upstream ended. `export`: an operator exported tasks. `grant`: a grant for later tasks was kept, used by a
    * task, or removed. `quota`: a caller reached a quota. `purge`: an operator deleted tasks that were over. `approval`: what became of a call that a rule stopped.
    */
   readonly action:
@@ -26,6 +26,7 @@ export interface AuditFact {
     | "comment"
     | "delegate"
     | "refuse"
+    | "end"
     | "cancel"
     | "keys"
     | "export"
@@ -129,6 +130,18 @@ export function noteRefused(
   const { tenant, binding } = call;
   const of = { ...(tenant !== undefined && { tenant }), taskId, ...toolOf(call), ...(binding !== undefined && { call: binding }) };
   void audit?.note({ action: "refuse", door: "gateway", ...of, upstream, verdict: reason });
+}
+
+/**
+ * Notes how a call at an upstream ended: `result`, `error` (a result that says so), or the code of the failure. The end is the upstream's, so no
+ * principal is named.
+ */
+export function noteEnded({ audit }: Audited, { id: taskId, call, outcome }: Task, code: string | undefined): void {
+  const { tenant, binding } = call;
+  const isError = outcome?.type === "result" && outcome.result["isError"] === true;
+  const verdict = outcome?.type === "error" ? (code ?? String(outcome.error.code)) : isError ? "error" : "result";
+  const of = { ...(tenant !== undefined && { tenant }), taskId, ...toolOf(call), ...(binding !== undefined && { call: binding }) };
+  void audit?.note({ action: "end", door: "gateway", ...of, verdict });
 }
 
 /** Notes an event that changes no task, after its reply has been sent. */

@@ -4,7 +4,7 @@
  *   run parked ─▶ watched ─▶ cancelled, or ended elsewhere ─▶ dropped
  *                   └▶ the upstream stops waiting for a question ─▶ withdrawn
  */
-import { isFinished, noteRefused, type RunReport, type Services, turnOf, withNobody } from "@parley/core";
+import { type CallFacts, isFinished, noteEnded, noteRefused, type RunReport, type Services, turnOf, withNobody } from "@parley/core";
 import type { Calls, DropReason } from "./calls.ts";
 import type { RefusedQuestion } from "./questions.ts";
 
@@ -27,11 +27,13 @@ export interface HeldTasksDeps {
   readonly services: Pick<Services, "store" | "queue" | "wakeUps" | "clock" | "log" | "settings" | "audit" | "digest">;
   /** Whether a run of the task is in progress here. */
   readonly isAtWork: (taskId: string) => boolean;
+  /** Whether that is a call at an upstream. */
+  readonly isUpstreams: (call: Pick<CallFacts, "kind" | "name">) => boolean;
   readonly whenQuiet: (work: () => void) => void;
   readonly inBackground: (work: Promise<void>) => void;
 }
 
-export function createHeldTasks({ calls, services, isAtWork, whenQuiet, inBackground }: HeldTasksDeps): HeldTasks {
+export function createHeldTasks({ calls, services, isAtWork, isUpstreams, whenQuiet, inBackground }: HeldTasksDeps): HeldTasks {
   const { store, queue, wakeUps, clock, log, settings } = services;
   const watched = new Map<string, Promise<() => void>>();
   /** They may no longer need their call. */
@@ -73,6 +75,12 @@ export function createHeldTasks({ calls, services, isAtWork, whenQuiet, inBackgr
     (await stop?.catch(() => undefined))?.();
   }
 
+  /** In a record of its own: the task's last write is the same for every tool. */
+  async function noteEnd(taskId: string, code: string | undefined): Promise<void> {
+    const task = services.audit && (await store.load(taskId));
+    if (task && isUpstreams(task.call)) noteEnded(services, task, code);
+  }
+
   async function settle(taskId: string): Promise<void> {
     const gone = calls.abandoned(taskId);
     if (gone.size > 0) await withdraw(taskId, (key) => gone.has(key));
@@ -94,7 +102,10 @@ export function createHeldTasks({ calls, services, isAtWork, whenQuiet, inBackgr
 
   return {
     async after(taskId, report) {
-      if (report?.type === "finished") return await drop(taskId, "finished");
+      if (report?.type === "finished") {
+        await drop(taskId, "finished");
+        return await noteEnd(taskId, report.code);
+      }
       if (!calls.has(taskId)) return;
       if (report?.type !== "parked") return void unclear.add(taskId);
       // The upstream holds nothing: the task has everything that came of the call.

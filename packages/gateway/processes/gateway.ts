@@ -116,7 +116,14 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     },
     onRefused: (taskId, question) => background.start(tasks.refused(taskId, question)),
   });
-  const tasks = createHeldTasks({ calls, services, isAtWork: runs.isAtWork, whenQuiet, inBackground: background.start });
+  const tasks = createHeldTasks({
+    calls,
+    services,
+    isAtWork: runs.isAtWork,
+    isUpstreams: ({ kind, name }) => offer.isUpstreams(kind, name),
+    whenQuiet,
+    inBackground: background.start,
+  });
   const listings: Listings = { read: share.readLists, write: share.writeList };
   const offer = await createOffer({
     own,
