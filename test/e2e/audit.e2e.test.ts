@@ -34,6 +34,14 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
+/** The fields of all records. */
+async function recorded(): Promise<readonly string[]> {
+  const { redis } = deployment.redis;
+  const streams = (await deployment.redis.keys()).filter((key) => key.endsWith(":audit"));
+  const entries = await Promise.all(streams.map(async (stream) => await redis.xrange(stream, "-", "+")));
+  return entries.flat().map(([, fields]) => fields.join(" "));
+}
+
 interface Ended {
   readonly code: number;
   readonly stdout: string;
@@ -63,6 +71,8 @@ test("calls, questions and answers of two front ends are exported once, verified
   const { taskId: refused } = await client.call("long_secret", { text: "MARKER" });
   await until(async () => (await client.get(refused)).status === "completed");
   client.close();
+  // The ends of calls at upstreams are recorded right after them.
+  await until(async () => (await recorded()).filter((text) => text.includes(`"action":"end"`)).length >= 3);
   const blocking = new Client({ name: "audit", version: "1" }, { capabilities: { elicitation: { form: {} } } });
   blocking.setRequestHandler(ElicitRequestSchema, async () => ({ action: "accept" as const, content: { name: "MARKER" } }));
   await blocking.connect(new StreamableHTTPClientTransport(new URL(deployment.url)) as never);
