@@ -161,9 +161,15 @@ async function followTask(tasks: TaskRequests, sending: SendCall): Promise<Upstr
   }
   const params = callParams(request, { progressToken: callId }) as JsonObject;
   const result = await tasks.call(params, signal, paramHeaders);
-  if (result["resultType"] === "task") return noted(readTask(result));
+  if (result["resultType"] === "task") return noted(begun(readTask(result)));
   if (result["resultType"] === "input_required") return required(result, judging(sending));
   return completed(result);
+}
+
+/** A quick task may have ended in the reply that names it, which has no room for what came of it: the first poll reads that. */
+function begun(task: UpstreamTask): UpstreamTask {
+  const isUnread = (task.status === "completed" && !task.result) || (task.status === "failed" && !task.error);
+  return isUnread ? { ...task, status: "working", pollIntervalMs: 0 } : task;
 }
 
 function judging({ request, questions: { admit } }: SendCall): Judging {
