@@ -368,7 +368,7 @@ describe("an ask of a child", () => {
   });
 
   test("is read from these fields of the child", () => {
-    expect(askFields("size")).toStrictEqual(["ask:size", "refused:size", "agreed:size", "accepted:size"]);
+    expect(askFields("size")).toStrictEqual(["ask:size", "refused:size", "agreed:size", "accepted:size", "thread:size"]);
     const ask = `d1 4 3o:1.0 0 1500 2500 ${packedForm("size")}`;
     const here = { ...anAsk("trip:size", 6, 1), route: shown.route };
     expect(unpackShown(content, shown, [ask, null, null, null])).toStrictEqual(here);
