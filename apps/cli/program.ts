@@ -22,6 +22,7 @@ import { addStdio } from "./stdio/command.ts";
 import { addTasks } from "./tasks/command.ts";
 import { addTools } from "./tools/command.ts";
 import { addUpstreams } from "./upstreams/command.ts";
+import { addWebhooks } from "./webhooks/command.ts";
 import { addWorker } from "./serve/worker.ts";
 import { projectTools } from "./project.ts";
 import { PIPE_CLOSED, PipeClosed, untilOutputLost } from "./terminal/lost-output.ts";
@@ -58,6 +59,7 @@ const COMMANDS = [
   addPurge,
   addUpstreams,
   addPolicy,
+  addWebhooks,
   addDoctor,
   addCompletion,
 ];

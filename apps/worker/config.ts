@@ -18,6 +18,7 @@ import { publicUrlSetting } from "@parley/core";
 import { filesEnvironment, filesSettings } from "@parley/files";
 import { oauthEnvironment, oauthProblems, oauthScopes, openOauthFile } from "@parley/identity/oauth-settings";
 import { redisSettings, toRedisSettings } from "@parley/redis";
+import { webhooksEnvironment } from "@parley/webhooks/every-process";
 import { telemetryEnvironment, telemetrySettings } from "@parley/telemetry";
 import { z } from "zod";
 
@@ -33,6 +34,7 @@ export const WORKER_SETTINGS = z.object({
   ...upstreamsEnvironment,
   ...gatewayEnvironment,
   ...rulesEnvironment,
+  ...webhooksEnvironment,
   ...toolsEnvironment,
   PARLEY_CONCURRENCY: whole(50, { max: 10_000 }).describe("Maximum number of runs at once in one worker process."),
   PARLEY_PUBLIC_URL: z
@@ -60,7 +62,12 @@ export const WORKER_SETTINGS = z.object({
 
 /** Throws SettingsError for contradictory settings, UpstreamsError and OauthFileError for invalid files. */
 export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
-  const problems = [...coreProblems(environment), ...oauthProblems(environment), ...questionProblems(environment)];
+  const problems = [
+    ...coreProblems(environment),
+    ...oauthProblems(environment),
+    ...questionProblems(environment),
+    ...webhookProblems(environment),
+  ];
   if (problems.length > 0) throw new SettingsError(problems);
   const oauth = openOauthFile(environment, process.env);
   return {
@@ -81,6 +88,7 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     runReportMs: environment.PARLEY_RUN_REPORT,
     blockedReportMs: environment.PARLEY_BLOCKED_REPORT,
     blockedKillMs: environment.PARLEY_BLOCKED_KILL,
+    webhooks: environment.PARLEY_WEBHOOKS === undefined ? undefined : { file: environment.PARLEY_WEBHOOKS, variables: process.env },
     rules: { file: environment.PARLEY_RULES, askTimeoutMaxMs: environment.PARLEY_ASK_TIMEOUT_MAX },
     upstreams:
       environment.PARLEY_UPSTREAMS === undefined
@@ -102,3 +110,9 @@ function questionProblems(environment: z.output<typeof WORKER_SETTINGS>): string
 }
 
 export type WorkerConfig = ReturnType<typeof workerConfig>;
+
+function webhookProblems({ PARLEY_WEBHOOKS: file, PARLEY_OUTBOX: outbox }: z.output<typeof WORKER_SETTINGS>): string[] {
+  return file !== undefined && !outbox
+    ? ["PARLEY_WEBHOOKS: there is nothing to post unless PARLEY_OUTBOX is true, on front ends and workers"]
+    : [];
+}

@@ -22,6 +22,8 @@ export interface WatchedWork {
   ended(begun: BegunRun, report: RunReport): Promise<void>;
   /** A rule stopped a call, or a stopped call went on. */
   stopped: NonNullable<Recorders["count"]>;
+  /** A webhook was posted. */
+  webhook(name: string, result: "delivered" | "failed" | "given_up"): void;
   /** An error was not caught. */
   stray(of: StrayOf): void;
   /** The event loop was blocked and is free again. */
@@ -55,6 +57,7 @@ export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, lo
       begun: nothing,
       ended,
       stopped: nothing,
+      webhook: nothing,
       stray: nothing,
       blocked: nothing,
     };
@@ -99,6 +102,7 @@ export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, lo
       metrics.approvals.inc({ rule: ruleLabel(rule), did });
       if (waitedMs !== undefined) metrics.approvalWait.observe({ rule: ruleLabel(rule), did }, waitedMs / 1_000);
     },
+    webhook: (webhook, result) => metrics.webhooks.inc({ webhook, result }),
     stray: (of) => metrics.strays.inc({ of }),
     blocked(ms) {
       metrics.blocks.inc();

@@ -82,6 +82,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   let operator: string | undefined;
   let stopAnnouncing: (() => void) | undefined;
   let stopWatchingFile: (() => void) | undefined;
+  let stopWebhooks: (() => Promise<void>) | undefined;
   const stopReporting = reportLongRuns({
     active: runs.active,
     reportMs: config.runReportMs,
@@ -104,7 +105,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   /** Resolves to whether no call at an upstream was left. */
   async function stop(): Promise<boolean> {
     const startedMs = Date.now();
-    await consumer?.close();
+    await Promise.all([consumer?.close(), stopWebhooks?.()]);
     // The remaining calls must be handed over to other workers while there is time.
     const drainMs = config.drainTimeoutMs * HOLD_SHARE - (Date.now() - startedMs);
     const isEmpty = (await gateway?.close(Math.max(0, drainMs))) ?? true;
@@ -139,6 +140,17 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       await gateway.open(work);
     }
     stopAnnouncing = await announceVersions(redis.serving, own, log);
+    // A leaf: loaded only if there is a file.
+    stopWebhooks =
+      config.webhooks === undefined
+        ? undefined
+        : (await import("./open-webhooks.ts")).openWebhooks({
+            ...config.webhooks,
+            services,
+            redis,
+            publicUrl: config.publicUrl,
+            count: watched.webhook,
+          });
     consumer = await redis.consumeRuns({
       concurrency,
       share: config.partitionShare,
@@ -148,6 +160,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     operator = shared ? undefined : await telemetry.open();
   } catch (error) {
     await stopWatching();
+    await stopWebhooks?.();
     await gateway?.close(0);
     await modules?.stop();
     await redis.close();

@@ -14,6 +14,7 @@ export const PUBLISHED = [
   "packages/telemetry",
   "packages/files",
   "packages/approvals",
+  "packages/webhooks",
   "packages/identity",
   "packages/gateway",
   "apps/gallery",

@@ -36,6 +36,7 @@ import { classicSubscriber, createRedisWakeUps } from "./wake-ups/wake-ups.ts";
 import { createGatewayShare, type GatewayShare } from "./gateway.ts";
 import { createIds } from "./tasks/ids.ts";
 import { createGrantRegister, type GrantRegister, type GrantSeal } from "./callers/kept-grants.ts";
+import { createWebhookStates, type WebhookStates } from "./callers/webhooks.ts";
 import { createKeys, type Keys } from "./keys.ts";
 import { createLiveWorkers } from "./runs/live-workers.ts";
 import { createRedisQueue } from "./runs/queue.ts";
@@ -67,6 +68,7 @@ export interface RedisBackend {
   readonly audit: AuditTrail;
   /** Absent unless the settings want one. */
   readonly outbox?: Outbox;
+  readonly webhooks: WebhookStates;
   readonly apiKeys: ApiKeyRing;
   /** Whether and how content is sealed. */
   readonly content: Pick<StoredContent, "digest" | "keys">;
@@ -225,6 +227,7 @@ async function openBackend(settings: RedisSettings, { connections, ring, log, te
     ids,
     content,
     audit,
+    webhooks: createWebhookStates({ redis, keys }),
     apiKeys: createApiKeys({ redis, keys, acknowledge }),
     now: clock.now,
     secret: createSharedSecret({ redis, keys }),

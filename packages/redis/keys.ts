@@ -36,6 +36,7 @@
  *   parley:workers                          live workers: see live-workers.ts
  *   parley:mishaps                          when tools last did what pages somebody: see mishaps.ts
  *   parley:{p0}:lane:<worker>               a channel: runs that are offered to a worker directly
+ *   parley:webhook:{<digest>} …             how far a webhook is, and what it was not taken: see webhooks.ts
  *   parley:announcements                    a channel
  *   parley:ready                            written to check whether Redis takes writes, and for replicas.ts
  *   parley:secret                           seals requestState if the operator has set no secret
@@ -78,6 +79,8 @@ export interface Keys {
   census(partition: number): string;
   audit(partition: number): string;
   outbox(partition: number): string;
+  /** How far a webhook is, and what was given up. */
+  webhook(name: string): readonly [state: string, dead: string];
   owner(partition: number, principal: string): string;
   /** Open asks by a name in their audience, of which this is the digest. */
   asked(partition: number, digest: string, by: "age" | "deadline"): string;
@@ -152,6 +155,10 @@ export function createKeys(prefix = "parley"): Keys {
     swept: (partition) => `${slot(partition)}:swept`,
     census: (partition) => `${slot(partition)}:census`,
     audit: (partition) => `${slot(partition)}:audit`,
+    webhook(name) {
+      const key = `${prefix}:webhook:{${hash("sha256", name, "base64url").slice(0, 22)}}`;
+      return [key, `${key}:dead`];
+    },
     outbox: (partition) => `${slot(partition)}:outbox`,
     askedChannel: (partition) => `${slot(partition)}:asked`,
     once: (partition, digest) => `${slot(partition)}:once:${digest}`,

@@ -121,6 +121,11 @@ export function createMetrics() {
       PERSON,
       ["rule", "did"],
     ),
+    webhooks: counter(
+      "parley_webhook_deliveries_total",
+      "Attempts to post to a webhook of the operator's file, by webhook and result (delivered, failed, given_up).",
+      ["webhook", "result"],
+    ),
     sweeps: counter("parley_sweeps_total", "Sweeps of a partition's due set."),
     swept: counter(
       "parley_sweep_runs_total",

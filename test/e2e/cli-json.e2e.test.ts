@@ -167,6 +167,19 @@ describe("with --json", () => {
     expect(await jsonEndingWith(1, "content", "erase-tenant", "nobody", "--yes")).toEqual([{ tenant: "nobody", keys: 0, waiting: 0 }]);
   });
 
+  test("webhooks are listed and tried, and what they did not take", async () => {
+    const file = join(home, "webhooks.yaml");
+    const secret = `whsec_${randomBytes(32).toString("base64")}`;
+    await writeFile(file, `webhooks: { ops: { url: "http://127.0.0.1:9/hook", secret: "${secret}", private: true } }`);
+    const [{ webhooks }] = (await json("webhooks", "list", "--file", file)) as [{ webhooks: unknown }];
+    expect(webhooks).toEqual([
+      { name: "ops", url: "http://127.0.0.1:9/hook", events: ["ask.opened", "ask.settled", "task.ended"], dead: 0 },
+    ]);
+    const refused = { webhook: "ops", taken: false, why: "connection_refused" };
+    expect(await jsonEndingWith(1, "webhooks", "test", "ops", "--file", file)).toEqual([refused]);
+    expect(await json("webhooks", "dead", "ops")).toEqual([]);
+  });
+
   test("grants for later calls are listed and revoked", async () => {
     expect(await json("grants", "list")).toEqual([]);
     expect(await jsonEndingWith(1, "grants", "revoke", "--tenant", "nobody")).toEqual([{ revoked: 0 }]);

@@ -8,6 +8,7 @@ import { readEnvironment, SettingsError, toolModules, withFiles } from "@parley/
 import { inspectRedis, type RedisFacts, withoutPassword } from "@parley/redis";
 import { loadCatalogue } from "@parley/sdk";
 import { SERVER_SETTINGS, serverConfig } from "@parley/server";
+import { readWebhooks, WebhooksError } from "@parley/webhooks";
 import { WORKER_SETTINGS } from "@parley/worker";
 import { contentFindings } from "./check-content.ts";
 import { type HasTool, versionFindings } from "./check-versions.ts";
@@ -78,6 +79,7 @@ function configuration(environment: NodeJS.ProcessEnv): Finding[] {
     () => serverConfig(readEnvironment(SERVER_SETTINGS, environment)),
     () => readEnvironment(WORKER_SETTINGS, environment),
     () => environment["PARLEY_RULES"] && openRulesFile(environment["PARLEY_RULES"]),
+    () => environment["PARLEY_WEBHOOKS"] && readWebhooks(environment["PARLEY_WEBHOOKS"], environment),
   ]) {
     try {
       read();
@@ -92,10 +94,11 @@ function configuration(environment: NodeJS.ProcessEnv): Finding[] {
 /** The problems of settings, and of the files that they name. Throws any other error. */
 function problemsIn(
   error: unknown,
-  { PARLEY_UPSTREAMS: upstreams, PARLEY_OAUTH: oauth, PARLEY_RULES: rules }: NodeJS.ProcessEnv,
+  { PARLEY_UPSTREAMS: upstreams, PARLEY_OAUTH: oauth, PARLEY_RULES: rules, PARLEY_WEBHOOKS: webhooks }: NodeJS.ProcessEnv,
 ): readonly string[] {
   if (error instanceof SettingsError) return error.problems;
   if (error instanceof RulesError) return error.problems.map((problem) => `PARLEY_RULES: ${rules}: ${problem}`);
+  if (error instanceof WebhooksError) return error.problems.map((problem) => `PARLEY_WEBHOOKS: ${webhooks}: ${problem}`);
   if (error instanceof UpstreamsError) return error.problems.map((problem) => `PARLEY_UPSTREAMS: ${upstreams}: ${problem}`);
   if (error instanceof OauthFileError) return error.problems.map((problem) => `PARLEY_OAUTH: ${oauth}: ${problem}`);
   throw error;

@@ -9,10 +9,9 @@
  * each hears depends on its own place alone.
  */
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
-import { namesOfCaller } from "../callers/open-asks.ts";
 import type { OutboxEntry, OutboxPlace } from "../ports/outbox.ts";
 import type { Log } from "../ports.ts";
-import { type OccurrenceFilter, type OccurrenceServices, type OccurrencesRead, readOccurrences } from "./read-occurrences.ts";
+import { type OccurrenceFilter, type OccurrenceServices, type OccurrencesRead, namesOf, readOccurrences } from "./read-occurrences.ts";
 
 /** How long after it happened somebody hears of it, at most, if nothing is slow. */
 const READ_EVERY_MS = 250;
@@ -87,8 +86,7 @@ export function followOccurrences(services: OccurrenceServices & { readonly log:
 
   async function learnNames(follower: Follower): Promise<void> {
     const { caller } = follower.subscriber;
-    const tenant = caller.tenant === DEFAULT_TENANT ? {} : { tenant: caller.tenant };
-    const names = await outbox.names({ ...tenant, names: namesOfCaller(caller) });
+    const names = await namesOf(outbox, caller);
     if (follower.isStopped) return;
     for (const name of names) enter(follower, nameKey(caller.tenant, name));
     follower.namesReadAtMs = clock.now();

@@ -20,6 +20,8 @@ import { invalidCursor } from "../task/invalid-cursor.ts";
 import type { JsonObject } from "../values/json.ts";
 import { turns } from "../values/turns.ts";
 import type { OccurrenceType } from "./occurrence-types.ts";
+import { aboutOf, priorityOf } from "../asks/about.ts";
+import { isForPerson } from "./list-asks.ts";
 import { type AskRead, readAsk } from "./read-ask.ts";
 import type { Services } from "./services.ts";
 
@@ -32,14 +34,20 @@ export interface Occurrence {
 }
 
 export interface OccurrenceFilter {
-  readonly type: OccurrenceType;
+  readonly types: readonly OccurrenceType[];
   readonly tool?: string;
   readonly taskId?: string;
   readonly from?: "me" | "others";
 }
 
+/** Hears of everything, or of everything of one tenant: a webhook in the operator's own file. */
+export interface Operator {
+  readonly isOperator: true;
+  readonly tenant?: string;
+}
+
 export interface ReadOccurrences {
-  readonly caller: Caller;
+  readonly caller: Caller | Operator;
   readonly filter: OccurrenceFilter;
   readonly from: OutboxPlace;
   /** At most so many occurrences. */
@@ -71,8 +79,7 @@ export interface OccurrenceServices extends Pick<Services, "store" | "digest" | 
 export async function readOccurrences(services: OccurrenceServices, request: ReadOccurrences): Promise<OccurrencesRead> {
   const { caller, filter, from, limit, maxAgeMs } = request;
   const { outbox } = services;
-  const tenant = caller.tenant === DEFAULT_TENANT ? {} : { tenant: caller.tenant };
-  const [page, names] = await Promise.all([outbox.read(from, LOOKED_MAX), outbox.names({ ...tenant, names: namesOfCaller(caller) })]);
+  const [page, names] = await Promise.all([outbox.read(from, LOOKED_MAX), "isOperator" in caller ? NO_NAMES : namesOf(outbox, caller)]);
   const oldestMs = maxAgeMs === undefined ? -Infinity : page.nowMs - maxAgeMs;
   const isLeftOut = page.entries.some(({ atMs }) => atMs < oldestMs);
   const isTruncated = page.isTruncated || isLeftOut;
@@ -86,24 +93,36 @@ export async function readOccurrences(services: OccurrenceServices, request: Rea
     return entry.changes.flatMap((change, index) => (isNext && index < skip ? [] : [{ entry, change, index }]));
   });
   const heard = looked.map(({ entry, change }) =>
-    entry.atMs >= oldestMs && mayConcern({ caller, names, filter }, entry, change)
-      ? turn(() => dataOf(services, request, entry, change))
-      : undefined,
+    filter.types
+      .filter((type) => entry.atMs >= oldestMs && mayConcern({ caller, names, filter: { ...filter, type } }, entry, change))
+      .map(async (type) => ({ type, data: await turn(() => dataOf(services, { ...request, type }, entry, change)) })),
   );
   const occurrences: (Occurrence & { readonly place: OutboxPlace })[] = [];
   for (const [at, { entry, change, index }] of looked.entries()) {
     // oxlint-disable-next-line no-await-in-loop -- all are on their way; they are taken in order
-    const data = await heard[at];
-    if (data && occurrences.length === limit) return { occurrences, place: [...place], isMore: true, isTruncated };
+    const found = await Promise.all(heard[at] ?? []);
+    const seen = found.filter((each): each is { type: OccurrenceType; data: JsonObject } => each.data !== undefined);
+    // What one change is to several types is not torn apart.
+    if (seen.length > 0 && occurrences.length >= limit) return { occurrences, place: [...place], isMore: true, isTruncated };
     const isLast = change === entry.changes.at(-1);
     place[entry.partition] = isLast ? { after: entry.id, changes: 0 } : { after: before(place, entry), changes: index + 1 };
-    if (data) {
-      const id = `${entry.partition}-${entry.id}-${index}`;
-      occurrences.push({ id, type: filter.type, atMs: entry.atMs, data, place: [...place] });
+    for (const { type, data } of seen) {
+      const id = `${entry.partition}-${entry.id}-${index}-${type.replace(".", "-")}`;
+      occurrences.push({ id, type, atMs: entry.atMs, data, place: [...place] });
     }
   }
   return { occurrences, place: page.end, isMore: page.isMore, isTruncated };
 }
+
+const NO_NAMES: ReadonlySet<string> = new Set();
+
+/** What the outbox has for the names of a caller. */
+export function namesOf(outbox: Outbox, caller: Caller): Promise<ReadonlySet<string>> {
+  const tenant = caller.tenant === DEFAULT_TENANT ? {} : { tenant: caller.tenant };
+  return outbox.names({ ...tenant, names: namesOfCaller(caller) });
+}
+
+type TypeFilter = Omit<OccurrenceFilter, "types"> & { readonly type: OccurrenceType };
 
 function isFirstOf(entries: readonly OutboxEntry[], { partition, id }: OutboxEntry): boolean {
   return entries.find((each) => each.partition === partition)?.id === id;
@@ -118,13 +137,14 @@ const SETTLED = new Set<OutboxChange["what"]>(["answered", "overdue", "withdrawn
 
 /** Without reading anything. */
 function mayConcern(
-  { caller, names, filter }: { readonly caller: Caller; readonly names: ReadonlySet<string>; readonly filter: OccurrenceFilter },
+  { caller, names, filter }: { readonly caller: Caller | Operator; readonly names: ReadonlySet<string>; readonly filter: TypeFilter },
   { taskId, call }: OutboxEntry,
   { what, key, audience }: OutboxChange,
 ): boolean {
-  if ((call.tenant ?? DEFAULT_TENANT) !== caller.tenant) return false;
+  if (caller.tenant !== undefined && (call.tenant ?? DEFAULT_TENANT) !== caller.tenant) return false;
   if (filter.tool !== undefined && filter.tool !== call.name) return false;
   if (filter.taskId !== undefined && filter.taskId !== taskId) return false;
+  if ("isOperator" in caller) return concernsOperator(filter.type, { taskId, call }, { what, ...(key !== undefined && { key }) });
   const isOwner = owns(caller, call);
   // A child is known by its root to its owner, and by itself to those it asks.
   const isMine = isOwner && !isChildId(taskId);
@@ -144,24 +164,45 @@ function mayConcern(
   }
 }
 
+/** Everything once: tasks that a client called, and questions where they are asked. */
+function concernsOperator(
+  type: OccurrenceType,
+  { taskId, call }: Pick<OutboxEntry, "taskId" | "call">,
+  { what, key }: Pick<OutboxChange, "what" | "key">,
+): boolean {
+  const isCalled = !isChildId(taskId) && !call.hidden;
+  if (type === "task.ended") return isCalled && ENDED.has(what);
+  if (type === "task.changed") return isCalled;
+  return key !== undefined && !key.includes(":") && (type === "ask.opened" ? what === "asked" : SETTLED.has(what));
+}
+
 async function dataOf(
-  { store, digest, clock }: OccurrenceServices,
-  { caller, filter, urlOf }: ReadOccurrences,
+  services: OccurrenceServices,
+  request: ReadOccurrences & { readonly type: OccurrenceType },
   { taskId, call }: OutboxEntry,
   { what, key }: OutboxChange,
 ): Promise<JsonObject | undefined> {
-  const common = { taskId, called: { kind: call.kind, name: call.name } };
-  if (filter.type === "task.ended") return { ...common, status: what };
-  if (filter.type === "task.changed") {
+  const { caller, type, urlOf } = request;
+  const { store, digest, clock } = services;
+  const isForOperator = "isOperator" in caller;
+  const common = {
+    taskId,
+    called: { kind: call.kind, name: call.name },
+    ...(isForOperator && { owner: call.principal, tenant: call.tenant ?? DEFAULT_TENANT }),
+  };
+  if (type === "task.ended") return { ...common, status: what };
+  if (type === "task.changed") {
     const [task] = ENDED.has(what) ? [] : await store.summaries([taskId]);
     const status = ENDED.has(what) ? what : task?.status;
     return { ...common, change: what === "overdue" ? "timed_out" : what, ...(key !== undefined && { key }), ...(status && { status }) };
   }
   if (key === undefined) return undefined;
+  if (isForOperator)
+    return await dataForOperator(services, { ...common, key, ...(urlOf && { url: urlOf(taskId, key) }) }, { type, taskId, key, what });
   const ask = await readUnless404({ store, digest, clock }, { caller, taskId, key });
   const isOwner = owns(caller, call);
   const about = { ...common, key, from: isOwner ? "me" : "others", ...(urlOf && { url: urlOf(taskId, key) }) };
-  if (filter.type === "ask.settled") {
+  if (type === "ask.settled") {
     // A task that is gone can be read by nobody. Its owner still learns that the question is over.
     if (!ask) return isOwner ? { ...about, end: ENDS[what] ?? "answered" } : undefined;
     return { ...about, end: ask.state === "settled" ? ask.end : (ENDS[what] ?? "answered") };
@@ -179,6 +220,45 @@ async function dataOf(
     isOpen: true,
   };
 }
+
+/** Also whom it is put to, so that they can be told. */
+async function dataForOperator(
+  { store }: Pick<Services, "store">,
+  about: JsonObject,
+  {
+    type,
+    taskId,
+    key,
+    what,
+  }: { readonly type: OccurrenceType; readonly taskId: string; readonly key: string; readonly what: OutboxChange["what"] },
+): Promise<JsonObject> {
+  if (type === "ask.settled") {
+    const settled = await store.settledAsk({ taskId, key, names: [] });
+    const action = settled?.outcome?.type === "answer" ? settled.outcome.answer.action : undefined;
+    return { ...about, end: ENDS[what] ?? (action === undefined ? "answered" : (ACTIONS[action] ?? "answered")) };
+  }
+  const task = await store.load(taskId);
+  const ask = task?.asks.find((open) => open.key === key);
+  if (!ask || !isForPerson(ask)) return { ...about, isOpen: false };
+  const { request, audience, deadlineMs, askedAtMs } = ask;
+  const { dueMs } = aboutOf(request) ?? {};
+  return {
+    ...about,
+    kind: request.type,
+    priority: priorityOf(request),
+    deadline: new Date(deadlineMs).toISOString(),
+    ...(dueMs !== undefined && { due: new Date(askedAtMs + dueMs).toISOString() }),
+    ...(audience && { to: audience.to as JsonObject | string }),
+    isOpen: true,
+  };
+}
+
+const ACTIONS: { readonly [action: string]: string } = {
+  accept: "accepted",
+  decline: "declined",
+  cancel: "cancelled",
+  timeout: "timed_out",
+};
 
 const ENDS: { readonly [What in OutboxChange["what"]]?: string } = { overdue: "timed_out", withdrawn: "withdrawn", closed: "closed" };
 

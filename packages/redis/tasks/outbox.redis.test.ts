@@ -5,6 +5,7 @@ import {
   type Occurrence,
   type OccurrenceFilter,
   type OccurrencesRead,
+  type OccurrenceType,
   type OutboxPlace,
   placeOfCursor,
   readOccurrences,
@@ -45,8 +46,8 @@ function read(
   return readOccurrences({ ...services, outbox: outboxOf() } as never, { caller, filter, from: start, limit: 100, ...more });
 }
 
-async function heard(caller: Caller, type: OccurrenceFilter["type"], more: Partial<OccurrenceFilter> = {}): Promise<object[]> {
-  return (await read(caller, { type, ...more })).occurrences.map(({ data }) => data);
+async function heard(caller: Caller, type: OccurrenceType, more: Partial<OccurrenceFilter> = {}): Promise<object[]> {
+  return (await read(caller, { types: [type], ...more })).occurrences.map(({ data }) => data);
 }
 
 describe("who hears what", () => {
@@ -161,7 +162,7 @@ describe("places", () => {
     const all: Occurrence[] = [];
     for (let from = start; ;) {
       // oxlint-disable-next-line no-await-in-loop -- pages follow each other
-      const page = await read(caller, { type: "ask.opened" }, { from, limit });
+      const page = await read(caller, { types: ["ask.opened"] }, { from, limit });
       expect(page.occurrences.length).toBeLessThanOrEqual(limit);
       all.push(...page.occurrences);
       from = placeOfCursor(cursorOfPlace(page.place));
@@ -179,17 +180,17 @@ describe("places", () => {
       expect((await allOf(ada, limit)).map(({ id }) => id)).toEqual(all.map(({ id }) => id));
     }
     // From the place of any occurrence on, exactly the rest follows.
-    const { occurrences } = await read(ada, { type: "ask.opened" });
-    const rest = await Promise.all(occurrences.map(({ place }) => read(ada, { type: "ask.opened" }, { from: place })));
+    const { occurrences } = await read(ada, { types: ["ask.opened"] });
+    const rest = await Promise.all(occurrences.map(({ place }) => read(ada, { types: ["ask.opened"] }, { from: place })));
     expect(rest.map((each) => each.occurrences.length)).toEqual(occurrences.map((_, at) => occurrences.length - 1 - at));
   });
 
   test("a place moves on while nothing happens, and what happens then is heard", async () => {
-    const { place } = await read(ada, { type: "ask.opened" });
-    const later = await read(ada, { type: "ask.opened" }, { from: place });
+    const { place } = await read(ada, { types: ["ask.opened"] });
+    const later = await read(ada, { types: ["ask.opened"] }, { from: place });
     expect(later).toMatchObject({ occurrences: [], isMore: false, isTruncated: false });
     await life().parked([anAsk("size")], { principal: "ada" });
-    expect((await read(ada, { type: "ask.opened" }, { from: later.place })).occurrences).toHaveLength(1);
+    expect((await read(ada, { types: ["ask.opened"] }, { from: later.place })).occurrences).toHaveLength(1);
   });
 
   test("who is too far behind is told so", async () => {
@@ -200,20 +201,20 @@ describe("places", () => {
       for (let at = 0; at < count; at++) await life().parked([anAsk("size")], { principal: "ada" });
     };
     await many(99);
-    expect(await read(ada, { type: "ask.opened" })).toMatchObject({ isTruncated: false, occurrences: { length: 99 } });
+    expect(await read(ada, { types: ["ask.opened"] })).toMatchObject({ isTruncated: false, occurrences: { length: 99 } });
     await many(250);
-    const { isTruncated, occurrences, place } = await read(ada, { type: "ask.opened" }, { limit: 500 });
+    const { isTruncated, occurrences, place } = await read(ada, { types: ["ask.opened"] }, { limit: 500 });
     expect({ isTruncated, isSome: occurrences.length >= 100 }).toEqual({ isTruncated: true, isSome: true });
-    expect(await read(ada, { type: "ask.opened" }, { from: place })).toMatchObject({ isTruncated: false, occurrences: [] });
+    expect(await read(ada, { types: ["ask.opened"] }, { from: place })).toMatchObject({ isTruncated: false, occurrences: [] });
     const old = `1.${Date.now() - DAY_MS - 60_000}-0.${Date.now() - DAY_MS - 60_000}-0`;
-    expect(await read(ada, { type: "ask.opened" }, { from: placeOfCursor(old) })).toMatchObject({ isTruncated: true });
+    expect(await read(ada, { types: ["ask.opened"] }, { from: placeOfCursor(old) })).toMatchObject({ isTruncated: true });
   });
 
   test("nothing older than asked for, and it is said", async () => {
     await life().parked([anAsk("size")], { principal: "ada" });
     await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(await read(ada, { type: "ask.opened" }, { maxAgeMs: 1 })).toMatchObject({ occurrences: [], isTruncated: true });
-    expect(await read(ada, { type: "ask.opened" }, { maxAgeMs: HOUR_MS })).toMatchObject({
+    expect(await read(ada, { types: ["ask.opened"] }, { maxAgeMs: 1 })).toMatchObject({ occurrences: [], isTruncated: true });
+    expect(await read(ada, { types: ["ask.opened"] }, { maxAgeMs: HOUR_MS })).toMatchObject({
       occurrences: { length: 1 },
       isTruncated: false,
     });

@@ -88,7 +88,7 @@ export function filterOf(
   }
   const violations = services.validate(OCCURRENCES[name].inputSchema, args);
   if (violations.length > 0) throw new ParleyError("INVALID_ARGUMENTS", `the arguments do not match what ${name} takes`, { violations });
-  return { type: name, ...args } as OccurrenceFilter;
+  return { types: [name], ...args };
 }
 
 function isType(name: string): name is OccurrenceType {

@@ -1,0 +1,277 @@
+/**
+ * Posts what happens to one webhook, in order, at least once.
+ *
+ *   place ─▶ read-occurrences ─▶ POST ── 2xx ──▶ place moves on, and is saved
+ *                                 │ other, no answer ─▶ again, later and later, for GIVE_UP_MS
+ *                                 │ 400 413 415 422   ─▶ again MALFORMED_TRIES times: it does not want this one
+ *                                 │ 410               ─▶ this webhook is over, until a worker starts again
+ *                                 └ given up          ─▶ kept with the dead ones, and the next one
+ *
+ * One worker does it: it holds a claim, which runs out if the worker dies. A worker that was paused for longer may post
+ * once more what another has posted: the id is the same.
+ */
+import {
+  type Claims,
+  type Clock,
+  type Log,
+  type Occurrence,
+  type OccurrenceServices,
+  cursorOfPlace,
+  placeOfCursor,
+  readOccurrences,
+} from "@parley/core";
+import { randomUUID } from "node:crypto";
+import { post, type Posted } from "./post.ts";
+import { signatureOf } from "./sign.ts";
+import type { Webhook } from "./webhooks-file.ts";
+
+/** What is known of a webhook, kept where every worker finds it. */
+export interface DeliveryState {
+  /** A cursor. */
+  readonly place?: string;
+  readonly deliveredAtMs?: number;
+  /** Since when the newest attempts have failed, and why. */
+  readonly failingSinceMs?: number;
+  readonly lastError?: string;
+}
+
+/** What was given up. */
+export interface DeadLetter {
+  readonly id: string;
+  readonly type: string;
+  readonly atMs: number;
+  readonly data: object;
+  readonly why: string;
+}
+
+export interface Deliveries {
+  load(name: string): Promise<DeliveryState>;
+  save(name: string, state: DeliveryState): Promise<void>;
+  bury(name: string, letter: DeadLetter): Promise<void>;
+}
+
+export interface DeliverTo {
+  readonly webhook: Webhook;
+  readonly services: OccurrenceServices & { readonly clock: Clock };
+  readonly deliveries: Deliveries;
+  readonly claims: Claims;
+  readonly log: Pick<Log, "info" | "warn" | "error">;
+  readonly urlOf?: (taskId: string, key: string) => string;
+  readonly count?: (result: "delivered" | "failed" | "given_up") => void;
+  readonly pace?: Partial<Pace>;
+}
+
+interface Pace {
+  readonly idleMs: number;
+  readonly retryMs: readonly number[];
+  readonly giveUpMs: number;
+  readonly timeoutMs: number;
+}
+
+const HOUR_MS = 3_600_000;
+const PACE: Pace = {
+  idleMs: 500,
+  retryMs: [1_000, 5_000, 15_000, 60_000, 5 * 60_000, 15 * 60_000, HOUR_MS],
+  giveUpMs: 72 * HOUR_MS,
+  timeoutMs: 10_000,
+};
+const CLAIM_MS = 30_000;
+const RETRY_AFTER_MAX_MS = 24 * HOUR_MS;
+const MALFORMED: ReadonlySet<number> = new Set([400, 413, 415, 422]);
+const MALFORMED_TRIES = 5;
+const AT_ONCE = 50;
+
+export interface Delivery {
+  stop(): Promise<void>;
+}
+
+export function deliverTo(options: DeliverTo): Delivery {
+  const stopping = new AbortController();
+  const done = new Deliverer(options, stopping.signal).run();
+  return {
+    async stop() {
+      stopping.abort();
+      await done;
+    },
+  };
+}
+
+class Gone extends Error {}
+
+/** Another worker has taken over. */
+class Lost extends Error {}
+
+class Deliverer {
+  readonly #options: DeliverTo;
+  readonly #pace: Pace;
+  readonly #signal: AbortSignal;
+  readonly #holder = randomUUID();
+  #state: DeliveryState = {};
+
+  constructor(options: DeliverTo, signal: AbortSignal) {
+    this.#options = options;
+    this.#pace = { ...PACE, ...options.pace };
+    this.#signal = signal;
+  }
+
+  async run(): Promise<void> {
+    const { webhook, claims, log } = this.#options;
+    const name = `webhook ${webhook.name}`;
+    let isMine = false;
+    // oxlint-disable no-await-in-loop -- one step after the other
+    while (!this.#signal.aborted) {
+      try {
+        const wasMine = isMine;
+        isMine = await claims.take(name, this.#holder, CLAIM_MS);
+        if (isMine && !wasMine) this.#state = await this.#options.deliveries.load(webhook.name);
+        if (!isMine || !(await this.#deliverSome())) await this.#pause(isMine ? this.#pace.idleMs : CLAIM_MS / 6);
+      } catch (error) {
+        if (this.#signal.aborted) break;
+        if (error instanceof Gone) {
+          log.error({ webhook: webhook.name }, "the receiver of a webhook says that it is gone: take it out of the file");
+          break;
+        }
+        isMine = false;
+        if (error instanceof Lost) continue;
+        log.warn({ webhook: webhook.name, err: error }, "a webhook waits: what happened cannot be read");
+        await this.#pause(5_000);
+      }
+    }
+    // oxlint-enable no-await-in-loop
+    await claims.release(name, this.#holder).catch(() => undefined);
+  }
+
+  #pause(ms: number): Promise<void> {
+    return this.#options.services.clock.sleep(ms, this.#signal);
+  }
+
+  /** Whether there may be more at once. */
+  async #deliverSome(): Promise<boolean> {
+    const { webhook, services, urlOf, log } = this.#options;
+    const { place } = this.#state;
+    if (place === undefined) {
+      await this.#save({ place: cursorOfPlace(await services.outbox.now()) });
+      return true;
+    }
+    const { tool, tenant, events } = webhook;
+    const read = await readOccurrences(services, {
+      caller: { isOperator: true, ...(tenant !== undefined && { tenant }) },
+      filter: { types: events, ...(tool !== undefined && { tool }) },
+      from: placeOfCursor(place),
+      limit: AT_ONCE,
+      ...(urlOf && { urlOf }),
+    });
+    if (read.isTruncated) {
+      log.warn({ webhook: webhook.name }, "a webhook has missed what is no longer kept (PARLEY_OUTBOX_LENGTH_MAX, PARLEY_OUTBOX_AGE)");
+      const atMs = services.clock.now();
+      await this.#deliver({ id: `gap-${atMs}`, type: "gap", atMs, data: {} });
+    }
+    // oxlint-disable no-await-in-loop -- in their order
+    for (const each of read.occurrences) {
+      await this.#deliver(each);
+      if (this.#signal.aborted) return false;
+      await this.#save({ ...this.#state, place: cursorOfPlace(each.place) });
+    }
+    // oxlint-enable no-await-in-loop
+    // A place that is not saved is only read again.
+    this.#state = { ...this.#state, place: cursorOfPlace(read.place) };
+    return read.isMore;
+  }
+
+  async #save(state: DeliveryState): Promise<void> {
+    this.#state = state;
+    await this.#options.deliveries.save(this.#options.webhook.name, state);
+  }
+
+  /** Resolves once it was taken, or given up. Throws Gone. */
+  async #deliver(occurrence: Posting): Promise<void> {
+    const { webhook, services, deliveries, log, count } = this.#options;
+    const firstMs = services.clock.now();
+    // oxlint-disable no-await-in-loop -- attempt after attempt
+    for (let tries = 1; !this.#signal.aborted; tries++) {
+      const posted = await this.#attempt(occurrence);
+      const why = reasonOf(posted);
+      const nowMs = services.clock.now();
+      if (why === undefined) {
+        count?.("delivered");
+        const { place } = this.#state;
+        this.#state = { ...(place !== undefined && { place }), deliveredAtMs: nowMs };
+        return;
+      }
+      if (this.#signal.aborted) return;
+      count?.("failed");
+      if (posted.type === "answered" && posted.status === 410) throw new Gone();
+      const isMalformed = posted.type === "answered" && MALFORMED.has(posted.status);
+      if (tries === 1) log.warn({ webhook: webhook.name, id: occurrence.id, why }, "a webhook was not taken; it is posted again");
+      await this.#save({ ...this.#state, failingSinceMs: this.#state.failingSinceMs ?? nowMs, lastError: why });
+      if ((isMalformed && tries >= MALFORMED_TRIES) || nowMs - firstMs > this.#pace.giveUpMs) {
+        const { id, type, atMs, data } = occurrence;
+        log.error({ webhook: webhook.name, id, why, tries }, "a webhook was given up for this event");
+        count?.("given_up");
+        await deliveries.bury(webhook.name, { id, type, atMs, data, why });
+        return;
+      }
+      await this.#pauseAndHold(this.#delay(tries, posted));
+    }
+    // oxlint-enable no-await-in-loop
+  }
+
+  #delay(tries: number, posted: Posted): number {
+    const { retryMs } = this.#pace;
+    const own = (retryMs[Math.min(tries, retryMs.length) - 1] ?? HOUR_MS) * (0.8 + Math.random() * 0.4);
+    const asked = posted.type === "answered" ? (posted.retryAfterMs ?? 0) : 0;
+    return Math.max(own, Math.min(asked, RETRY_AFTER_MAX_MS));
+  }
+
+  /** Keeps the claim through a long pause. */
+  async #pauseAndHold(ms: number): Promise<void> {
+    const { claims, webhook } = this.#options;
+    // oxlint-disable no-await-in-loop -- a part of the pause after the other
+    for (let left = ms; left > 0 && !this.#signal.aborted; left -= CLAIM_MS / 3) {
+      await this.#pause(Math.min(left, CLAIM_MS / 3));
+      if (!(await claims.take(`webhook ${webhook.name}`, this.#holder, CLAIM_MS))) throw new Lost();
+    }
+    // oxlint-enable no-await-in-loop
+  }
+
+  #attempt({ id, type, atMs, data }: Posting): Promise<Posted> {
+    const { webhook, services } = this.#options;
+    return postTo(
+      webhook,
+      { id, type, atMs, data },
+      { nowMs: services.clock.now(), timeoutMs: this.#pace.timeoutMs, signal: this.#signal },
+    );
+  }
+}
+
+type Posting = Pick<Occurrence, "id" | "atMs" | "data"> & { readonly type: string };
+
+function postTo(
+  { url, keys, isPrivate }: Webhook,
+  { id, type, atMs, data }: Posting,
+  { nowMs, ...bounds }: { readonly nowMs: number; readonly timeoutMs: number; readonly signal: AbortSignal },
+): Promise<Posted> {
+  const body = JSON.stringify({ type, timestamp: new Date(atMs).toISOString(), data });
+  const seconds = Math.floor(nowMs / 1_000);
+  const headers = {
+    "content-type": "application/json",
+    "user-agent": "parley-webhooks",
+    "webhook-id": id,
+    "webhook-timestamp": String(seconds),
+    "webhook-signature": signatureOf(keys, { id, seconds, body }),
+  };
+  return post({ url, headers, body, isPrivate, ...bounds });
+}
+
+/** Posts an event of type `test` once. */
+export async function postTest(webhook: Webhook, nowMs: number): Promise<{ readonly isTaken: boolean; readonly why?: string }> {
+  const posting = { id: `test-${randomUUID()}`, type: "test", atMs: nowMs, data: {} };
+  const why = reasonOf(await postTo(webhook, posting, { nowMs, timeoutMs: PACE.timeoutMs, signal: new AbortController().signal }));
+  return why === undefined ? { isTaken: true } : { isTaken: false, why };
+}
+
+/** A redirect is a failure: it could lead anywhere. */
+function reasonOf(posted: Posted): string | undefined {
+  if (posted.type === "failed") return posted.why;
+  return posted.status >= 200 && posted.status < 300 ? undefined : `http_${posted.status}`;
+}
