@@ -1,6 +1,6 @@
 /** /api/v1: tasks, tools, batches and requests that are sent again, at two front ends. */
 import { ParleyError, type Rates } from "@parley/core";
-import { createMemoryApprovalRecord } from "@parley/core/memory";
+import { createMemoryApprovalRecord, createMemoryStandingApprovals } from "@parley/core/memory";
 import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -357,5 +357,65 @@ describe("what became of calls that waited for approval", () => {
   test("is empty where nothing is recorded", async () => {
     const { get } = await subject();
     expect((await get("ada", "/approvals")).body.rules).toEqual([]);
+  });
+});
+
+describe("standing approvals", () => {
+  test("are listed and revoked by those who gave them and those whose calls they let pass, and by nobody else", async () => {
+    const standing = createMemoryStandingApprovals();
+    const facts: object[] = [];
+    const audit = { note: async (fact: object) => void facts.push(fact) };
+    const nowMs = Date.now();
+    const about = { rule: "deletes", title: "Deleting", tool: "delete", principal: "ada", by: "bob", grantedAtMs: nowMs, uses: 3 };
+    for (const id of ["one", "two"])
+      await standing.grant({ tenant: "acme", id, taskId: `0-${id}`, about: { ...about, untilMs: nowMs + 3_600_000 } });
+    const { get, post } = await subject({ standing, audit });
+    const idsOf = async (who: Who) => (await get(who, "/approvals/standing")).body.approvals.map(({ id }: { id: string }) => id);
+    expect([await idsOf("ada"), await idsOf("bob"), await idsOf("eve"), await idsOf("zoe")]).toEqual([
+      ["one", "two"],
+      ["one", "two"],
+      [],
+      [],
+    ]);
+    expect((await get("ada", "/approvals/standing")).body.approvals[0]).toEqual({
+      id: "one",
+      rule: "deletes",
+      title: "Deleting",
+      tool: "delete",
+      caller: "ada",
+      by: "bob",
+      grantedAt: new Date(nowMs).toISOString(),
+      until: new Date(nowMs + 3_600_000).toISOString(),
+      uses: 3,
+      left: 3,
+    });
+    const revoke = async (who: Who, id: string) => (await post(who, `/approvals/standing/${id}/revoke`, {})).status;
+    // Of others and of nobody alike.
+    expect([await revoke("eve", "one"), await revoke("zoe", "one"), await revoke("ada", "none")]).toEqual([404, 404, 404]);
+    expect([await revoke("ada", "one"), await revoke("ada", "one"), await revoke("bob", "two")]).toEqual([200, 404, 200]);
+    expect(await idsOf("bob")).toEqual([]);
+    expect(facts).toMatchObject([
+      { action: "approval", did: "revoked", standing: "one", principal: "ada", door: "api" },
+      { action: "approval", did: "revoked", standing: "two", principal: "bob" },
+    ]);
+  });
+
+  test("of the tenant are all listed for an operator, who cannot revoke those of others", async () => {
+    const standing = createMemoryStandingApprovals();
+    const about = {
+      rule: "r",
+      title: "R",
+      tool: "t",
+      principal: "ada",
+      by: "bob",
+      grantedAtMs: Date.now(),
+      untilMs: Date.now() + 60_000,
+      uses: 1,
+    };
+    await standing.grant({ tenant: "acme", id: "one", taskId: "0-1", about });
+    const authenticate: Deploy["authenticate"] = () => callerNamed("operator", { tenant: "acme", scopes: ["admin:read"] });
+    const { get, post } = await subject({ standing, authenticate });
+    expect((await get("sam", "/approvals/standing")).body.approvals).toHaveLength(1);
+    expect((await post("sam", "/approvals/standing/one/revoke", {})).status).toBe(404);
   });
 });

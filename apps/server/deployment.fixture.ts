@@ -14,6 +14,7 @@ import {
   type Services,
   type SessionStore,
   type Settings,
+  type StandingApprovals,
 } from "@parley/core";
 import type { Login, OauthDirectory } from "@parley/identity";
 import {
@@ -86,6 +87,8 @@ export interface Deploy {
   /** Off by default. */
   readonly approvals?: ApprovalRecord;
   /** Off by default. */
+  readonly standing?: StandingApprovals;
+  /** Off by default. */
   readonly audit?: Audit;
   /** Off by default. */
   readonly playground?: boolean;
@@ -144,6 +147,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
     }),
     ...(request.audit && { audit: request.audit }),
     ...(request.approvals && { approvals: request.approvals }),
+    ...(request.standing && { standing: request.standing }),
     eventTokens: eventTokens({ secrets: [SECRET], publicUrl: "https://parley.example.com" }),
     queue,
     ...(outbox && { outbox }),

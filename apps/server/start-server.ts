@@ -86,6 +86,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       claims: redis.claims,
       room: redis.memory,
       approvals: redis.approvals,
+      standing: redis.standing,
       ...(config.oauth.length > 0 && { grants: redis.keptGrants.sealedBy(depositSeal(secrets)) }),
       ...(files && { files }),
       ...(config.redis.audit && { audit: redis.audit }),

@@ -71,6 +71,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   let consumer: Consumer | undefined;
   const recorders = {
     approvals: redis.approvals,
+    standing: redis.standing,
     ...(config.redis.audit && { audit: redis.audit }),
     now: redis.now,
     count: watched.stopped,

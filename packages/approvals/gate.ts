@@ -12,6 +12,7 @@
  *       was at work before there was a rule for it goes on.
  *   G3  An approval belongs to one task, and so to one call, and lets it pass once. It counts if the rules still demand the same of the same call when
  *       it arrives (rules.ts, R2).
+ *       Where the rule allows it, the approver may let the same call pass for a while; each later call spends one use of that (standing.ts).
  *   G4  A call that passes without being stopped costs no write and no round trip.
  */
 import type { Answerers, ApprovalEnd, Catalogue, Effects, EndedWithout, Json, JsonObject, Tool } from "@parley/core";
@@ -19,6 +20,7 @@ import { aboutCall, approvalMessage, askedOf } from "./approval-message.ts";
 import { denial } from "./denial.ts";
 import type { GateRecord } from "./record.ts";
 import type { Decision, Rules } from "./rules.ts";
+import { approvalForm, standingMs } from "./standing.ts";
 
 /** Names that a tool's own asks, steps and patches hardly have; if they do, theirs are counted on. */
 const GATE = "parley.gate";
@@ -90,6 +92,9 @@ async function stoppedBy(tool: Tool, args: JsonObject, effects: Effects, options
   if (!isStopped) return undefined;
   const of = { taskId: effects.taskId, call: effects.call };
   const decide = async () => {
+    // Only a rule that allows it looks for one.
+    const used = now.type === "approve" && now.standing && (await record?.useStanding({ ...of, decided: now }));
+    if (used) return { type: "allow", rule: now.rule, standing: used };
     report();
     if (now.type === "deny") await record?.denied({ ...of, decided: now });
     if (now.type !== "approve" || !record) return now as Json;
@@ -97,8 +102,9 @@ async function stoppedBy(tool: Tool, args: JsonObject, effects: Effects, options
     await record.asked({ ...of, decided: asked });
     return asked;
   };
-  // Recorded with the question, or with the end of the task.
-  const decided = (await effects.step(DECIDED, decide, { isRecordedLater: () => true })) as unknown as Decision;
+  // Recorded with the question, or with the end of the task; at once if the tool runs now.
+  const isRecordedLater = (result: Json | undefined) => (result as Decision | undefined)?.type !== "allow";
+  const decided = (await effects.step(DECIDED, decide, { isRecordedLater })) as unknown as Decision;
   if (decided.type === "allow") return undefined;
   if (decided.type === "deny") return denial(tool, { ...decided, again: "never" });
 
@@ -130,6 +136,9 @@ async function stoppedBy(tool: Tool, args: JsonObject, effects: Effects, options
   const changed = (await effects.step(AGAIN, async () => {
     const found = changedSince(decided, options.rules().decide(tool, args, effects.call));
     await settled("approved", found !== "");
+    const forMs = standingMs(answer.action === "accept" ? answer.content : undefined, decided.standing);
+    if (found === "" && forMs !== undefined)
+      await record?.grantStanding({ ...of, decided }, { by: decidersOf(answerers)[0] ?? effects.call.principal, forMs });
     return found;
   })) as string | undefined;
   if (changed) return denial(tool, { ...decided, reason: changed, again: "later" });
@@ -147,12 +156,16 @@ function decidersOf(answerers: Answerers | undefined): readonly string[] {
 function approvalRequest(tool: Tool, args: JsonObject, decided: Extract<Decision, { type: "approve" }>) {
   const form = {
     type: "form",
-    schema: { type: "object", properties: {} },
     hints: { submitLabel: "Approve", cancelLabel: "Refuse", ...(decided.risk === "high" && { destructive: true }) },
   } as const;
   return {
-    request: { ...form, message: approvalMessage(tool, decided), about: aboutCall(tool, args, decided) },
-    identity: { ...form, message: decided.digest },
+    request: {
+      ...form,
+      schema: approvalForm(decided.standing),
+      message: approvalMessage(tool, decided),
+      about: aboutCall(tool, args, decided),
+    },
+    identity: { ...form, schema: { type: "object", properties: {} }, message: decided.digest },
   };
 }
 

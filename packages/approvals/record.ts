@@ -4,7 +4,10 @@
  *   asked ──▶ approved ──▶ spent      it ran
  *     │           └──────▶ void       it did not: the rules had changed
  *     └─────▶ refused · expired · closed
+ *   granted, then used for each later call     a standing approval
  *   denied                            by a rule
+ *
+ * A standing approval passes later calls without a question (standing.ts).
  *
  * A worker that dies may write an audit record of a call twice; figures count it once. Neither stops a call: if they cannot be written, the log says so.
  */
@@ -17,9 +20,11 @@ import {
   DEFAULT_TENANT,
   describeError,
   type Log,
+  type StandingApprovals,
   toolOf,
 } from "@parley/core";
 import type { Decision } from "./rules.ts";
+import { grantStanding, standingId, type StoppedToAsk, useStanding } from "./standing.ts";
 
 export interface Stopped {
   readonly taskId: string;
@@ -42,10 +47,14 @@ export interface GateRecord {
   denied(stopped: Stopped): Promise<void>;
   asked(stopped: Stopped): Promise<void>;
   settled(stopped: Stopped, settlement: Settlement): Promise<void>;
+  /** The id of the standing approval by which the call passes, which has one use less now; undefined if it has to ask. */
+  useStanding(stopped: StoppedToAsk): Promise<string | undefined>;
+  grantStanding(stopped: StoppedToAsk, granted: { readonly by: string; readonly forMs: number }): Promise<void>;
 }
 
 export interface Recorders {
   readonly approvals?: ApprovalRecord;
+  readonly standing?: StandingApprovals;
   readonly audit?: Audit;
   readonly now: () => number;
   readonly log: Log;
@@ -53,11 +62,23 @@ export interface Recorders {
   readonly count?: (counted: { readonly rule: string; readonly did: Did; readonly waitedMs?: number }) => void;
 }
 
-export const DID = ["denied", "asked", "approved", "refused", "expired", "closed", "withdrawn", "spent", "void"] as const;
+export const DID = [
+  "denied",
+  "asked",
+  "approved",
+  "refused",
+  "expired",
+  "closed",
+  "withdrawn",
+  "spent",
+  "void",
+  "granted",
+  "used",
+] as const;
 export type Did = (typeof DID)[number];
 
-export function createGateRecord({ approvals, audit, now, log, count }: Recorders): GateRecord {
-  async function note({ taskId, call, decided }: Stopped, did: Did, principal?: string): Promise<void> {
+export function createGateRecord({ approvals, standing, audit, now, log, count }: Recorders): GateRecord {
+  async function note({ taskId, call, decided }: Stopped, did: Did, principal?: string, id?: string): Promise<void> {
     const { tenant = DEFAULT_TENANT, binding } = call;
     await audit?.note({
       action: "approval",
@@ -68,6 +89,7 @@ export function createGateRecord({ approvals, audit, now, log, count }: Recorder
       ...toolOf(call),
       ...(binding !== undefined && { call: binding }),
       rule: decided.rule,
+      ...(id !== undefined && { standing: id }),
       ...(decided.version !== undefined && { ruleVersion: decided.version }),
     } satisfies AuditFact);
   }
@@ -80,8 +102,33 @@ export function createGateRecord({ approvals, audit, now, log, count }: Recorder
     }
   }
 
+  async function attempt<T>({ taskId, decided }: Stopped, work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
+      // The call asks a person then.
+      log.warn({ taskId, rule: decided.rule, ...describeError(error) }, "standing approval was not read or written");
+      return undefined;
+    }
+  }
+
   return {
     now,
+    async useStanding(stopped) {
+      const used = standing && (await attempt(stopped, () => useStanding(standing, stopped, now())));
+      if (!used) return undefined;
+      count?.({ rule: stopped.decided.rule, did: "used" });
+      await note(stopped, "used", stopped.call.principal, used.id);
+      return used.id;
+    },
+    async grantStanding(stopped, { by, forMs }) {
+      const isGranted = standing && (await attempt(stopped, () => grantStanding(standing, stopped, { by, forMs, grantedAtMs: now() })));
+      const { rule } = stopped.decided;
+      if (isGranted === false) log.warn({ taskId: stopped.taskId, rule }, "standing approval was not given: the tenant has too many");
+      if (!isGranted) return;
+      count?.({ rule, did: "granted" });
+      await note(stopped, "granted", by, standingId(stopped.decided));
+    },
     async denied(stopped) {
       count?.({ rule: stopped.decided.rule, did: "denied" });
       await note(stopped, "denied", stopped.call.principal);

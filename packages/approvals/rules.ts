@@ -24,9 +24,17 @@ import { CONDITION_CHARS_MAX, type Condition, type ConditionInput, readCondition
 
 export type Caller = Pick<Call, "principal" | "person" | "tenant">;
 
+/** For how long, and for how many calls, whoever approves a call may let the same call pass. */
+export type Standing = { readonly forMs: number; readonly uses: number };
+
 /** What is to happen with a call. Recorded with it, so it is plain JSON. */
 export type Decision =
-  | { readonly type: "allow"; readonly rule: string }
+  | {
+      readonly type: "allow";
+      readonly rule: string;
+      /** The standing approval that it passes by. */
+      readonly standing?: string;
+    }
   | { readonly type: "deny"; readonly rule: string; readonly version?: string; readonly title: string; readonly reason: string }
   | {
       readonly type: "approve";
@@ -43,6 +51,8 @@ export type Decision =
       /** JSON Pointers (RFC 6901) to arguments that the approver is not shown. */
       readonly redact: readonly string[];
       readonly risk: Risk;
+      /** Absent: an approval is for one call. */
+      readonly standing?: Standing;
     };
 
 /** Of a yes that should have been a no. Approvals of high risk are asked for first, and marked as what cannot be undone. */
@@ -59,6 +69,10 @@ export interface Rules {
 }
 
 export const RULES_MAX = 1_000;
+export const STANDING_FOR_MAX_MS = 31 * 86_400_000;
+export const STANDING_USES_MAX = 10_000;
+const STANDING_USES = 100;
+const STANDING_FOR_MIN_MS = 60_000;
 const TIMEOUT_MIN_MS = 1_000;
 const names = z.array(z.string().min(1).max(256)).min(1).max(100);
 const people = z.strictObject({ people: names.optional(), groups: names.optional(), roles: names.optional() });
@@ -86,6 +100,9 @@ const rule = z.strictObject({
     .max(100)
     .optional(),
   risk: risk.optional(),
+  standing: z
+    .strictObject({ for: z.string().max(32), uses: z.number().int().min(1).max(STANDING_USES_MAX).default(STANDING_USES) })
+    .optional(),
 });
 const shape = z.strictObject({
   dryRun: z.boolean().optional(),
@@ -197,7 +214,7 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
   } catch (error) {
     say("when", (error as Error).message);
   }
-  const onlyApprove = { by, not, quorum, timeout, redact: given.redact, risk: given.risk };
+  const onlyApprove = { by, not, quorum, timeout, redact: given.redact, risk: given.risk, standing: given.standing };
   if (action !== "approve") {
     for (const [field, value] of Object.entries(onlyApprove)) if (value !== undefined) say(field, 'belongs to `action: "approve"`');
   } else if (by === undefined) {
@@ -214,6 +231,9 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
   } catch (error) {
     say("timeout", (error as Error).message);
   }
+  const standing = given.standing && readStanding(given.standing, say);
+  if (standing && quorum !== undefined)
+    say("standing", "cannot be combined with `quorum`: each of several people would have to agree to it");
   const audience = { to: by as "tenant" | Addressees, ...(not && { not }), ...(quorum !== undefined && { quorum }) } as Audience & Json;
   const matchers = tools?.map(matcherOf);
   const version = versionOf(given);
@@ -228,9 +248,20 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
     decide(digest) {
       if (action === "allow") return { type: "allow", rule: name };
       if (action === "deny") return { type: "deny", rule: name, version, title, reason: reason ?? "A rule of this deployment refuses it." };
-      return { type: "approve", rule: name, version, title, digest, audience, timeoutMs, redact, risk };
+      return { type: "approve", rule: name, version, title, digest, audience, timeoutMs, redact, risk, ...(standing && { standing }) };
     },
   };
+}
+
+function readStanding({ for: given, uses }: { readonly for: string; readonly uses: number }, say: Reading["say"]): Standing {
+  let forMs = STANDING_FOR_MIN_MS;
+  try {
+    forMs = parseDuration(given as Duration);
+    if (forMs < STANDING_FOR_MIN_MS || forMs > STANDING_FOR_MAX_MS) say("standing.for", "must be from 1m to 31d");
+  } catch (error) {
+    say("standing.for", (error as Error).message);
+  }
+  return { forMs, uses };
 }
 
 /** A tool without the annotation counts as the specification says: not read-only, destructive, not idempotent, open (2025-11-25, schema). */

@@ -10,6 +10,7 @@ export * from "./use-cases/versions.ts";
 export type { Room } from "./ports/room.ts";
 export * from "./ports/slots.ts";
 export * from "./ports/approval-record.ts";
+export * from "./ports/standing-approvals.ts";
 export { REPEATED_REPLY_CHARS, REPEATS_KEPT_MS, REPEATS_LEASE_MS, REPEATS_MAX } from "./ports/repeats.ts";
 export * from "./callers/session.ts";
 export * from "./ports/files.ts";

@@ -12,6 +12,7 @@ import {
   type RunQueue,
   type SessionStore,
   type Slots,
+  type StandingApprovals,
   type WakeUps,
   type TaskStore,
 } from "@parley/core";
@@ -47,6 +48,7 @@ import { createRedisSessions } from "./sessions/sessions.ts";
 import { DEFAULT_REDIS_SETTINGS, type RedisSettings } from "./settings.ts";
 import { createRates, type RateLimits } from "./callers/rates.ts";
 import { createSlots } from "./runs/slots.ts";
+import { createStandingApprovals } from "./callers/standing-approvals.ts";
 import { createServing, type ServingRegistry } from "./runs/serving.ts";
 import { createRedisStore } from "./tasks/store.ts";
 import { createOutbox } from "./tasks/outbox.ts";
@@ -86,6 +88,7 @@ export interface RedisBackend {
   readonly mishaps: Mishaps;
   /** Figures of approvals. */
   readonly approvals: ApprovalRecord;
+  readonly standing: StandingApprovals;
   /** Limits of tools. */
   readonly slots: Slots;
   /** Grants for later tasks. Front ends and workers need the seal, operators do not. */
@@ -238,6 +241,7 @@ async function openBackend(settings: RedisSettings, { connections, ring, log, te
     memory: createMemoryWatch(redis),
     mishaps: createMishaps({ redis, keys }),
     approvals: createApprovalRecord({ redis, keys }),
+    standing: createStandingApprovals({ redis, keys }),
     censuses: createCensuses({ redis, keys, queue, partitions }),
     slots: createSlots({ redis, keys }),
     keptGrants: createGrantRegister({

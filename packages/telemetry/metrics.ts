@@ -112,7 +112,7 @@ export function createMetrics() {
     timedOut: counter("parley_asks_timed_out_total", "Asks that were not answered in time."),
     approvals: counter(
       "parley_approvals_total",
-      "Calls that rules stopped, by rule and by what became of them (denied, asked, approved, refused, expired, closed; an approved one is also spent, or void).",
+      "Calls that rules stopped, by rule and by what became of them (denied, asked, approved, refused, expired, closed; an approved one is also spent, or void), and standing approvals (granted, used).",
       ["rule", "did"],
     ),
     approvalWait: histogram(

@@ -22,7 +22,7 @@ const RULES = `
 default: deny
 rules:
   - { name: etc, title: Writing to etc, tools: [files_write_file], when: "args.path.contains('/etc/')", action: deny, reason: Nobody writes to etc. }
-  - { name: moves, title: Moving files, tools: [files_move_file], action: approve, by: { groups: [operations] }, not: caller }
+  - { name: moves, title: Moving files, tools: [files_move_file], action: approve, by: { groups: [operations] }, not: caller, standing: { for: 1h, uses: 1 } }
   - { name: rest, tools: [files_*], action: allow }
 `;
 
@@ -75,8 +75,8 @@ async function asksOf(who: string): Promise<Listed["asks"]> {
   return ((await response.json()) as Listed).asks;
 }
 
-async function reply(who: string, { taskId, key }: Listed["asks"][number], action: string): Promise<number> {
-  const body = JSON.stringify({ action, ...(action === "accept" && { content: {} }) });
+async function reply(who: string, { taskId, key }: Listed["asks"][number], action: string, content = {}): Promise<number> {
+  const body = JSON.stringify({ action, ...(action === "accept" && { content }) });
   return (await fetch(api(`/${taskId}/${key}`), { method: "POST", headers: headers(who), body })).status;
 }
 
@@ -164,4 +164,33 @@ test("an operator sees how the calls of each rule were decided", async () => {
   expect(rules).toMatchObject([
     { rule: "moves", asked: 3, approved: 2, refused: 1, expired: 0, waiting: 0, people: [{ approved: 2, refused: 1 }] },
   ]);
+});
+
+test("a colleague lets the same call pass once more without a question, and it asks again then", async () => {
+  const client = createClient(deployment.url, 1, tokens["ann"]);
+  const { name, arguments: args } = move("again.txt");
+  const standing = async (who: string) =>
+    (
+      (await (await fetch(new URL("/api/v1/approvals/standing", deployment.url), { headers: headers(who) })).json()) as {
+        approvals: object[];
+      }
+    ).approvals;
+  const called = async () => {
+    await writeFile(join(files, "again.txt"), "content");
+    await rm(join(files, "again.txt.moved"), { force: true });
+    return (await client.call(name, args)).taskId;
+  };
+  const ended = (taskId: string) => until(async () => (await client.get(taskId)).status === "completed");
+
+  const first = await called();
+  expect(await reply("bob", await onlyAskOf("bob"), "accept", { standing: "1 hour" })).toBe(200);
+  await ended(first);
+  expect(await standing("bob")).toMatchObject([{ rule: "moves", tool: "files_move_file", uses: 1, left: 1 }]);
+  await ended(await called());
+  expect(await readdir(files)).toContain("again.txt.moved");
+  expect([(await standing("ann"))[0], await standing("eve")]).toMatchObject([{ left: 0 }, []]);
+  const third = await called();
+  expect(await reply("bob", await onlyAskOf("bob"), "decline")).toBe(200);
+  await ended(third);
+  client.close();
 });

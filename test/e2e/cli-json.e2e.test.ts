@@ -227,6 +227,8 @@ describe("with --json", () => {
     expect(await json("policy", "report", "--days", "3")).toEqual([
       { tenant: "default", days: 3, sinceMs: expect.any(Number), isMoreWaiting: false, rules: [] },
     ]);
+    expect(await json("policy", "standing")).toEqual([{ tenant: "default", approvals: [] }]);
+    expect(await jsonEndingWith(1, "policy", "revoke", "none")).toEqual([{ id: "none", tenant: "default", revoked: false }]);
   });
 
   test("the setup is checked, a client set up, and a login not needed", async () => {

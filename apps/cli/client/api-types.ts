@@ -314,6 +314,43 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/approvals/standing": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Lists the standing approvals that the caller gave, or that let the caller's own calls pass, the first to end first
+         * @description With the scope `admin:read`, all of the caller's tenant.
+         */
+        readonly get: operations["listStandingApprovals"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/approvals/standing/{id}/revoke": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /** Ends a standing approval that the caller gave, or that lets the caller's own calls pass: the next call asks again */
+        readonly post: operations["revokeStandingApproval"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
 }
 export interface components {
     schemas: {
@@ -685,6 +722,11 @@ export interface components {
             readonly receipt: "released";
         };
         readonly ReleaseRequest: Record<string, never>;
+        readonly Revocation: Record<string, never>;
+        readonly RevocationReceipt: {
+            /** @enum {string} */
+            readonly receipt: "revoked";
+        };
         readonly SettledAsk: {
             /** @constant */
             readonly state: "settled";
@@ -724,6 +766,28 @@ export interface components {
             readonly history: readonly components["schemas"]["Happened"][];
             /** @description The oldest first */
             readonly comments: readonly components["schemas"]["Comment"][];
+        };
+        readonly StandingApproval: {
+            readonly id: string;
+            readonly rule: string;
+            /** @description The rule's title */
+            readonly title: string;
+            readonly tool: string;
+            /** @description Principal whose calls it lets pass */
+            readonly caller: string;
+            /** @description Principal who gave it */
+            readonly by: string;
+            /** Format: date-time */
+            readonly grantedAt: string;
+            /** Format: date-time */
+            readonly until: string;
+            /** @description How many calls it was given for */
+            readonly uses: number;
+            /** @description How many of them are left */
+            readonly left: number;
+        };
+        readonly StandingApprovals: {
+            readonly approvals: readonly components["schemas"]["StandingApproval"][];
         };
         readonly Task: {
             readonly taskId: string;
@@ -1788,6 +1852,89 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly listStandingApprovals: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["StandingApprovals"];
+                };
+            };
+            /** @description Unchanged since the `ETag` in `If-None-Match` */
+            readonly 304: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly revokeStandingApproval: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description A request with a key is done once: send it again with the same key if its reply was lost */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["Revocation"];
+            };
+        };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["RevocationReceipt"];
+                };
+            };
+            /** @description There is no such standing approval, or the caller may not see it */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
             };
             /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
             readonly default: {

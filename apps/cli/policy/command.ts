@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { ReportCommand } from "./report.ts";
+import type { StandingCommand } from "./standing.ts";
 import type { ExplainCommand, PolicyCommand } from "./run.ts";
 
 const FILE = "File with the rules (default: PARLEY_RULES)";
@@ -32,4 +33,17 @@ export function addPolicy(program: Command): void {
     .option("-t, --tenant <tenant>", "Calls of this tenant (default: those of callers without one)")
     .option("--json", "Print as JSON")
     .action(async (options: ReportCommand) => (await import("./report.ts")).reportPolicy(options));
+  policy
+    .command("standing")
+    .description("List approvals that hold for later calls: whose, of which tool, who gave them, and what is left of them; needs REDIS_URL")
+    .option("-t, --tenant <tenant>", "Those of this tenant (default: those of callers without one)")
+    .option("--json", "Print as JSON")
+    .action(async (options: StandingCommand) => (await import("./standing.ts")).listStanding(options));
+  policy
+    .command("revoke")
+    .description("End an approval that holds for later calls: the next such call asks again; needs REDIS_URL")
+    .argument("<id>", "Its id, as `parley policy standing` shows it")
+    .option("-t, --tenant <tenant>", "Its tenant")
+    .option("--json", "Print as JSON")
+    .action(async (id: string, options: StandingCommand) => (await import("./standing.ts")).revokeStanding(id, options));
 }

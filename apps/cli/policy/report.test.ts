@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { reportLines } from "./report.ts";
+import { standingLine } from "./standing.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 29, 12);
 const NONE = { asked: 0, approved: 0, refused: 0, expired: 0, closed: 0, withdrawn: 0, void: 0, quick: 0, people: [], waiting: 0 };
@@ -39,4 +40,11 @@ test("a rule on which nobody decided has one line, and no rule at all has a sent
     "quiet: 1 call asked, 0 approved, 0 refused, 1 withdrawn",
   ]);
   expect(linesOf([])).toEqual(["no call has waited for approval in the last 7 days"]);
+});
+
+test("a standing approval is one line: whose, of which tool, by whom, and what is left", () => {
+  const about = { rule: "deletes", title: "Deleting", tool: "files_delete", principal: "ada", by: "bob", grantedAtMs: NOW_MS };
+  expect(standingLine({ id: "a1", ...about, untilMs: NOW_MS + 3 * 86_400_000, uses: 5, left: 2 }, NOW_MS)).toBe(
+    "a1  calls of files_delete by ada, approved by bob (rule deletes): 2 of 5 left, until 2026-12-02T12:00:00Z, in 3 days",
+  );
 });

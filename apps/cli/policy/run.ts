@@ -3,6 +3,7 @@ import { openRulesFile } from "@parley/approvals";
 import type { JsonObject, Tool } from "@parley/core";
 import { toolModules } from "@parley/node";
 import { loadCatalogue } from "@parley/sdk";
+import { counted } from "../terminal/counted.ts";
 import { clean, cleanLine, print, printJson } from "../terminal/terminal.ts";
 
 export interface PolicyCommand {
@@ -49,6 +50,10 @@ export async function explainPolicy(name: string, { file, json, args, caller, te
       print(`waits for approval: rule ${decision.rule} (${cleanLine(decision.title)})`);
       print(`  asked:    ${cleanLine(asked)}${not ? ", but not the caller" : ""}${quorum === undefined ? "" : `; ${quorum} must agree`}`);
       print(`  at most:  ${decision.timeoutMs / 1_000} s, then it is refused`);
+      if (decision.standing)
+        print(
+          `  standing: the approver may let ${counted(decision.standing.uses, "such call")} pass within ${decision.standing.forMs / 1_000} s`,
+        );
     }
   }
   if (rules.isDryRun && decision.type !== "allow") print("The file is a dry run: the call runs at once all the same.");

@@ -54,6 +54,8 @@ export interface AuditFact {
   /** The rule that stopped the call, and its version. */
   readonly rule?: string;
   readonly ruleVersion?: string;
+  /** The standing approval that was given, used or revoked. */
+  readonly standing?: string;
   /** Of an answer in the place of somebody else: whose part it was, as a principal. Of a delegation: the same, if it is not the caller's. */
   readonly delegatedBy?: string;
   /** To whom a question was handed on. */

@@ -7,4 +7,5 @@ export * from "./queue.ts";
 export * from "./repeats.ts";
 export * from "./sessions.ts";
 export * from "./slots.ts";
+export * from "./standing-approvals.ts";
 export * from "./store.ts";

@@ -20,6 +20,7 @@ import type { FileStore } from "../ports/files.ts";
 import type { KeptGrants } from "../callers/kept-grants.ts";
 import type { Settings } from "../settings.ts";
 import type { ApprovalRecord } from "../ports/approval-record.ts";
+import type { StandingApprovals } from "../ports/standing-approvals.ts";
 import type { Room } from "../ports/room.ts";
 import type { Slots } from "../ports/slots.ts";
 import type { Serving } from "./versions.ts";
@@ -48,6 +49,7 @@ export interface Services {
   readonly room?: Room;
   /** Figures of approvals. */
   readonly approvals?: ApprovalRecord;
+  readonly standing?: StandingApprovals;
   /** Claims across processes. Without it there is only this process. */
   readonly claims?: Claims;
   /** For workers. Without it tools cannot act in a person's name. */

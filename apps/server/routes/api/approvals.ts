@@ -1,8 +1,9 @@
 /** What became of the calls that rules made wait for approval. */
 import { type ReportedRule } from "@parley/approvals";
-import { APPROVAL_DAYS_MAX, SCOPES } from "@parley/core";
+import { APPROVAL_DAYS_MAX, type Caller, lackedScopes, noteAudit, SCOPES, type StandingApproval } from "@parley/core";
 import { z } from "zod";
-import { operation, type Operation } from "./operation.ts";
+import { DOOR, operation, type Operation } from "./operation.ts";
+import { Refused } from "./problems.ts";
 import { named, time, timeOf } from "./shapes.ts";
 
 const group = "Approvals";
@@ -32,6 +33,23 @@ const approvalRule = named(
     oldest: z.object({ taskId: z.string(), askedAt: time }).optional().describe("The one of them that has waited longest"),
   }),
   "What became of the calls that one rule stopped",
+);
+
+const standingApproval = named(
+  "StandingApproval",
+  z.object({
+    id: z.string(),
+    rule: z.string(),
+    title: z.string().describe("The rule's title"),
+    tool: z.string(),
+    caller: z.string().describe("Principal whose calls it lets pass"),
+    by: z.string().describe("Principal who gave it"),
+    grantedAt: time,
+    until: time,
+    uses: count.describe("How many calls it was given for"),
+    left: count.describe("How many of them are left"),
+  }),
+  "An approval that holds for later calls with the same arguments. The arguments are not kept, only their digest",
 );
 
 export const APPROVAL_OPERATIONS: readonly Operation[] = [
@@ -67,7 +85,59 @@ export const APPROVAL_OPERATIONS: readonly Operation[] = [
       return { since: timeOf(sinceMs), rules: rules.map(shown), isMoreWaiting };
     },
   }),
+  operation({
+    name: "listStandingApprovals",
+    method: "get",
+    path: "/approvals/standing",
+    group,
+    summary: "Lists the standing approvals that the caller gave, or that let the caller's own calls pass, the first to end first",
+    description: "With the scope `admin:read`, all of the caller's tenant.",
+    scopes: [SCOPES.read],
+    rate: "reads",
+    result: named("StandingApprovals", z.object({ approvals: z.array(standingApproval) })),
+    async handle({ frontEnd: { services }, caller }) {
+      const { standing, clock } = services;
+      const all = (await standing?.list({ tenant: caller.tenant, nowMs: clock.now() })) ?? [];
+      const isOperator = lackedScopes(caller.scopes, [SCOPES.administer]).length === 0;
+      return { approvals: all.filter((each) => isOperator || concerns(each, caller)).map(standingShown) };
+    },
+  }),
+  operation({
+    name: "revokeStandingApproval",
+    method: "post",
+    path: "/approvals/standing/{id}/revoke",
+    group,
+    summary: "Ends a standing approval that the caller gave, or that lets the caller's own calls pass: the next call asks again",
+    scopes: [SCOPES.answer],
+    rate: "answers",
+    params: z.object({ id: z.string() }),
+    body: named("Revocation", z.strictObject({}, { error: "must be an object without members" })),
+    result: named("RevocationReceipt", z.object({ receipt: z.enum(["revoked"]) })),
+    refusals: { 404: "There is no such standing approval, or the caller may not see it" },
+    async handle({ frontEnd: { services }, caller, params: { id } }) {
+      const { standing, clock } = services;
+      const all = (await standing?.list({ tenant: caller.tenant, nowMs: clock.now() })) ?? [];
+      const found = all.find((each) => each.id === id && concerns(each, caller));
+      if (!standing || !found || !(await standing.revoke({ tenant: caller.tenant, id })))
+        throw new Refused({ status: 404, detail: "there is no such standing approval" });
+      noteAudit(services, { caller, door: DOOR }, () => ({ action: "approval", did: "revoked", ...ofStanding(found) }));
+      return { receipt: "revoked" as const };
+    },
+  }),
 ];
+
+/** Who may see and revoke it. A rule names who approves, so a colleague of theirs is no approver of this call. */
+function concerns({ principal, by }: StandingApproval, caller: Caller): boolean {
+  return principal === caller.principal || by === caller.principal;
+}
+
+function ofStanding({ id, rule, tool }: StandingApproval) {
+  return { standing: id, rule, tool: `tool ${tool}` };
+}
+
+function standingShown({ id, rule, title, tool, principal, by, grantedAtMs, untilMs, uses, left }: StandingApproval) {
+  return { id, rule, title, tool, caller: principal, by, grantedAt: timeOf(grantedAtMs), until: timeOf(untilMs), uses, left };
+}
 
 function shown({ oldest, ...rule }: ReportedRule): z.input<typeof approvalRule> {
   return { ...rule, ...(oldest && { oldest: { taskId: oldest.taskId, askedAt: timeOf(oldest.askedAtMs) } }) };
