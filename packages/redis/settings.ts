@@ -111,7 +111,7 @@ export const redisSettings = z.object({
     .min(100)
     .max(10_000_000)
     .default(100_000)
-    .describe("Maximum number of changes that each partition keeps in Redis for those who are behind, about 250 bytes each."),
+    .describe("Maximum number of changes that each partition keeps in Redis for those who are behind, about 130 bytes each."),
   PARLEY_OUTBOX_AGE: z
     .string()
     .transform(durationSettingFrom("1s"))

@@ -50,9 +50,27 @@ test("a plain task's life", async () => {
   });
 });
 
-async function live(): Promise<Readonly<Record<string, string>>> {
+test("an outbox costs three commands more where something is asked, answered or ended, and none elsewhere", async () => {
+  const posting = await openRedis({ url: server.url, outbox: { lengthMax: 1_000, ageMs: 60_000 } });
+  try {
+    await live(posting); // scripts are loaded
+    expect(await live(posting)).toEqual({
+      create: "evalsha 1, exists 1, hset 2, pexpireat 1, publish 1, xadd 1, zadd 1",
+      begin: "evalsha 1, hget 1, hgetall 2, hset 1, zadd 1",
+      park: "evalsha 1, hexists 1, hget 2, hkeys 1, hset 1, hsetnx 1, pexpire 1, publish 1, xadd 1, zadd 1",
+      load: "hgetall 1",
+      answer: "evalsha 1, hdel 2, hget 3, hkeys 1, hset 2, pexpire 1, publish 1, xadd 1, zadd 1",
+      "begin again": "evalsha 1, hget 1, hgetall 2, hset 1, zadd 1",
+      finish: "del 2, evalsha 1, hdel 2, hget 3, hgetall 1, hkeys 1, hmget 1, hset 3, pexpire 1, pexpireat 2, publish 1, xadd 1, zrem 1",
+    });
+  } finally {
+    await posting.close();
+  }
+});
+
+async function live({ store }: Pick<OpenRedis, "store"> = opened): Promise<Readonly<Record<string, string>>> {
   const taskId = newTaskId();
-  const life = aLife(opened.store, () => taskId);
+  const life = aLife(store, () => taskId);
   let token = "";
   return {
     create: await commandsOf(() => life.create()),
