@@ -441,7 +441,8 @@ describe("callers of other dialects", () => {
 
   test("show the upstream what can be asked of them, and nothing else", async () => {
     for (const [capabilities, shown] of [
-      [{}, {}],
+      // A client with tools only is told in words what is open, and another client of its owner can answer.
+      [{}, { elicitation: { form: {}, url: {} } }],
       [{ elicitation: {} }, { elicitation: { form: {} } }],
       [
         { elicitation: { form: {}, url: {} }, roots: {} },
