@@ -1,6 +1,7 @@
 /** A question as /api/v1 has it, in words for a terminal: who asks, until when, what to look at first, and how it ended. */
 import type { AskSummary, Audience, ContextPart, OpenAsk, SettledAsk } from "../client/api-client.ts";
 import { clean, cleanAll, cleanLine, styled } from "../terminal/terminal.ts";
+import { counted } from "../terminal/counted.ts";
 import { relative } from "../terminal/times.ts";
 import { type InputRequest, showAsk, showUrl } from "./show.ts";
 
@@ -24,7 +25,7 @@ export function whoAsks({ tool, owner }: Pick<AskSummary, "tool" | "owner">): st
 export function whenAsked(given: AskSummary, nowMs: number): string {
   // A server may send a text where it should send a number.
   const ask = cleanAll(given);
-  const { priority, askedAt, due, audience, accepted = 0 } = ask;
+  const { priority, askedAt, due, audience, accepted = 0, claimedBy, commentCount = 0, delegatedBy } = ask;
   const parts = [
     ...(priority === "normal" ? [] : [cleanLine(priority)]),
     `asked ${relative(Date.parse(askedAt), nowMs)}`,
@@ -32,8 +33,15 @@ export function whenAsked(given: AskSummary, nowMs: number): string {
     untilText(ask, nowMs),
     ...(audience ? [`for ${peopleText(ask)}`] : []),
     ...(audience?.quorum === undefined ? [] : [`${accepted} of ${audience.quorum} people have accepted`]),
+    ...(claimedBy ? [claimedBy.isCaller ? "you are on it" : `${nameOf(claimedBy)} is on it`] : []),
+    ...(delegatedBy ? [`handed on by ${nameOf(delegatedBy)}`] : []),
+    ...(commentCount > 0 ? [counted(commentCount, "comment")] : []),
   ];
   return parts.join(" · ");
+}
+
+function nameOf({ name, principal }: { readonly name?: string; readonly principal: string }): string {
+  return cleanLine(name ?? principal);
 }
 
 function dueText(dueMs: number, nowMs: number): string {

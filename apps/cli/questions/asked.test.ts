@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import type { AskSummary } from "../client/api-client.ts";
+import { whenAsked } from "./asked.ts";
+
+const NOW_MS = Date.parse("2026-11-29T09:00:00Z");
+const ASK: AskSummary = {
+  taskId: "0-a",
+  key: "amount",
+  kind: "form",
+  message: "How much?",
+  tool: "pay",
+  owner: { principal: "ann", isCaller: false },
+  askedAt: "2026-11-29T08:57:00Z",
+  deadline: "2026-12-01T09:00:00Z",
+  priority: "normal",
+  onTimeout: "decline",
+};
+
+test("a question says who is on it, who handed it on, and how many comments it has, by names without escape sequences", () => {
+  const plain = "asked 3 minutes ago · closes in 2 days, and then it counts as declined";
+  expect(whenAsked(ASK, NOW_MS)).toBe(plain);
+  const bob = { principal: "b0b", name: "bob\u001b[2J@example.com", isCaller: false };
+  const until = "2026-11-29T09:10:00Z";
+  const delegatedBy = { principal: "eve", isCaller: false };
+  expect(whenAsked({ ...ASK, claimedBy: { ...bob, until }, commentCount: 2, delegatedBy }, NOW_MS)).toBe(
+    `${plain} · bob@example.com is on it · handed on by eve · 2 comments`,
+  );
+  expect(whenAsked({ ...ASK, claimedBy: { ...bob, isCaller: true, until }, commentCount: 1 }, NOW_MS)).toBe(
+    `${plain} · you are on it · 1 comment`,
+  );
+});
