@@ -234,6 +234,14 @@ describe.runIf(hasTerminal)("at a terminal", () => {
     await after.shows(first);
   });
 
+  test("a call that asks several people, the caller too, lets them accept or decline: a no would count as an acceptance", async () => {
+    const { env } = await subject();
+    const on = await openTerminal(["call", "sign"], env("eve"));
+    open.push(on);
+    await on.shows("Sign?");
+    await on.shows(/● Answer\n.*Decline\n/);
+  });
+
   test("a yes or no takes one step, with the author's words; what cannot be undone is not chosen by Enter alone", async () => {
     const { env, called, result } = await subject();
     const [kept, deleted] = [await called("ann", "delete_archive"), await called("ann", "delete_archive")];

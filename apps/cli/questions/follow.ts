@@ -2,7 +2,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LATER } from "./abandoned.ts";
 import { answerAtTerminal, asksOf, OVER, type Question, sendReply, type Settled } from "./answering.ts";
+import type { ApiClient } from "../client/api-client.ts";
 import { type McpClient, type Reports, RpcError } from "../client/mcp-client.ts";
+import type { Reached } from "../client/reach.ts";
+import { readAsk } from "./answer-ask.ts";
 import { type InputRequest, isOver, showAsk, type TaskState } from "./show.ts";
 import { clean, cleanLine, jsonText, styled, printToStderr } from "../terminal/terminal.ts";
 
@@ -28,7 +31,7 @@ export class Left extends Error {
 }
 
 /** Throws Left, or RpcError if the task is gone or the server does not come back. */
-export async function follow(client: McpClient, { taskId, interactive, live, signal }: Follow): Promise<TaskState> {
+export async function follow(client: McpClient & Pick<Reached, "api">, { taskId, interactive, live, signal }: Follow): Promise<TaskState> {
   const screen = openScreen();
   try {
     const watching = watchTask(client, taskId, signal, screen.print);
@@ -49,7 +52,9 @@ export async function follow(client: McpClient, { taskId, interactive, live, sig
       const [next] = prompted;
       if (!next) continue;
       screen.hold();
-      const asked = askUntilOver(ownQuestion(client, { taskId, key: next[0], request: next[1], watching }), signal);
+      const [key, request] = next;
+      const hasQuorum = await isQuorumAsked(client.api, { taskId, key }, signal);
+      const asked = askUntilOver(ownQuestion(client, { taskId, key, request, hasQuorum, watching }), signal);
       if ((await asked.finally(screen.release)) === LATER) throw new Left();
       // The last state that was read still contains the question.
       watching.forget();
@@ -59,6 +64,18 @@ export async function follow(client: McpClient, { taskId, interactive, live, sig
   }
 }
 
+/** MCP says it in words alone. False if the server has no API, or does not know the question. */
+async function isQuorumAsked(
+  api: ApiClient,
+  { taskId, key }: { readonly taskId: string; readonly key: string },
+  signal: AbortSignal,
+): Promise<boolean> {
+  // The server may be away, and the person may leave meanwhile.
+  const left = new Promise<undefined>((resolve) => signal.addEventListener("abort", () => resolve(undefined), { once: true }));
+  const ask = await Promise.race([readAsk(api, taskId, key).catch(() => undefined), left]);
+  return ask !== undefined && ask.state !== "settled" && ask.audience?.quorum !== undefined;
+}
+
 /** A question of one's own task, through MCP. */
 function ownQuestion(
   client: McpClient,
@@ -66,12 +83,20 @@ function ownQuestion(
     taskId,
     key,
     request,
+    hasQuorum,
     watching,
-  }: { readonly taskId: string; readonly key: string; readonly request: InputRequest; readonly watching: Watching },
+  }: {
+    readonly taskId: string;
+    readonly key: string;
+    readonly request: InputRequest;
+    readonly hasQuorum: boolean;
+    readonly watching: Watching;
+  },
 ): Question {
   return {
     key,
     request,
+    about: { title: "A tool asks", notes: [], hasQuorum, takesReason: false },
     send: (reply) => sendReply(client, taskId, key, reply),
     whenClosed: (closed) =>
       watching.onState((task) => {
