@@ -1,7 +1,7 @@
 /** Posts what happens to the webhooks of the operator's file. */
 import type { Services } from "@parley/core";
 import type { RedisBackend } from "@parley/redis";
-import { deliverTo, readWebhooks } from "@parley/webhooks";
+import { deliverTo, readWebhooks, targetOf } from "@parley/webhooks";
 
 export interface OpenWebhooks {
   readonly file: string;
@@ -23,7 +23,7 @@ export function openWebhooks({ file, variables, services, redis, publicUrl, coun
     publicUrl === undefined ? undefined : (taskId: string, key: string) => `${publicUrl}/asks/${taskId}/${encodeURIComponent(key)}`;
   const deliveries = webhooks.map((webhook) =>
     deliverTo({
-      webhook,
+      target: targetOf(webhook),
       services: { ...services, outbox },
       deliveries: redis.webhooks,
       claims: redis.claims,

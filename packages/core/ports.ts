@@ -11,6 +11,7 @@ export type * from "./ports/scope.ts";
 export type * from "./ports/ids.ts";
 export type * from "./ports/deposits.ts";
 export type * from "./ports/outbox.ts";
+export type * from "./ports/subscriptions.ts";
 export type * from "./ports/claims.ts";
 export type { RepeatedRequest, Repeats } from "./ports/repeats.ts";
 export type * from "./ports/oauth-providers.ts";

@@ -37,6 +37,7 @@
  *   parley:workers                          live workers: see live-workers.ts
  *   parley:mishaps                          when tools last did what pages somebody: see mishaps.ts
  *   parley:{p0}:lane:<worker>               a channel: runs that are offered to a worker directly
+ *   parley:{subscriptions} …                who hears of events by webhook: see subscriptions.ts
  *   parley:webhook:{<digest>} …             how far a webhook is, and what it was not taken: see webhooks.ts
  *   parley:announcements                    a channel
  *   parley:ready                            written to check whether Redis takes writes, and for replicas.ts
@@ -80,6 +81,8 @@ export interface Keys {
   census(partition: number): string;
   audit(partition: number): string;
   outbox(partition: number): string;
+  /** All of them, and a number that grows with each change. */
+  readonly subscriptions: readonly [all: string, version: string];
   /** How far a webhook is, and what was given up. */
   webhook(name: string): readonly [state: string, dead: string];
   owner(partition: number, principal: string): string;
@@ -156,6 +159,7 @@ export function createKeys(prefix = "parley"): Keys {
     swept: (partition) => `${slot(partition)}:swept`,
     census: (partition) => `${slot(partition)}:census`,
     audit: (partition) => `${slot(partition)}:audit`,
+    subscriptions: [`${prefix}:{subscriptions}`, `${prefix}:{subscriptions}:version`],
     webhook(name) {
       const key = `${prefix}:webhook:{${hash("sha256", name, "base64url").slice(0, 22)}}`;
       return [key, `${key}:dead`];

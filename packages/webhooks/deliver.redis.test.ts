@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Webhook as Verifier } from "standardwebhooks";
 import { aLife, anAsk } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
-import { type Delivery, deliverTo, type DeliverTo, type Webhook } from "./index.ts";
+import { type Delivery, deliverTo, type DeliverTo, targetOf, type Webhook } from "./index.ts";
 import { keyOfSecret } from "./sign.ts";
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
@@ -84,7 +84,7 @@ async function deliver(more: Partial<Webhook> = {}, options: Partial<DeliverTo> 
   };
   const hook = webhook(more);
   const delivery = deliverTo({
-    webhook: hook,
+    target: targetOf(hook),
     services: { store: redis.store, outbox: redis.outbox, digest: (text: string) => text, clock } as never,
     deliveries: redis.webhooks,
     claims: redis.claims,

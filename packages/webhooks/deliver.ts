@@ -11,11 +11,15 @@
  * once more what another has posted: the id is the same.
  */
 import {
+  type Caller,
   type Claims,
   type Clock,
   type Log,
   type Occurrence,
+  type OccurrenceFilter,
   type OccurrenceServices,
+  type Operator,
+  type OutboxPlace,
   cursorOfPlace,
   placeOfCursor,
   readOccurrences,
@@ -50,14 +54,29 @@ export interface Deliveries {
   bury(name: string, letter: DeadLetter): Promise<void>;
 }
 
+/** Where something is posted, what, and in which form. */
+export interface Target {
+  readonly name: string;
+  readonly url: URL;
+  readonly keys: readonly Buffer[];
+  readonly isPrivate: boolean;
+  readonly caller: Caller | Operator;
+  readonly filter: OccurrenceFilter;
+  /** The id and the body of the message for an occurrence, or for a gap. */
+  readonly message: (posting: Posting) => { readonly id: string; readonly body: object };
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 export interface DeliverTo {
-  readonly webhook: Webhook;
+  readonly target: Target;
   readonly services: OccurrenceServices & { readonly clock: Clock };
   readonly deliveries: Deliveries;
   readonly claims: Claims;
   readonly log: Pick<Log, "info" | "warn" | "error">;
   readonly urlOf?: (taskId: string, key: string) => string;
   readonly count?: (result: "delivered" | "failed" | "given_up") => void;
+  /** The receiver says that it is gone. */
+  readonly gone?: () => void;
   readonly pace?: Partial<Pace>;
 }
 
@@ -69,7 +88,7 @@ interface Pace {
 }
 
 const HOUR_MS = 3_600_000;
-const PACE: Pace = {
+export const PACE: Pace = {
   idleMs: 500,
   retryMs: [1_000, 5_000, 15_000, 60_000, 5 * 60_000, 15 * 60_000, HOUR_MS],
   giveUpMs: 72 * HOUR_MS,
@@ -115,25 +134,26 @@ class Deliverer {
   }
 
   async run(): Promise<void> {
-    const { webhook, claims, log } = this.#options;
-    const name = `webhook ${webhook.name}`;
+    const { target, claims, log } = this.#options;
+    const name = `webhook ${target.name}`;
     let isMine = false;
     // oxlint-disable no-await-in-loop -- one step after the other
     while (!this.#signal.aborted) {
       try {
         const wasMine = isMine;
         isMine = await claims.take(name, this.#holder, CLAIM_MS);
-        if (isMine && !wasMine) this.#state = await this.#options.deliveries.load(webhook.name);
+        if (isMine && !wasMine) this.#state = await this.#options.deliveries.load(target.name);
         if (!isMine || !(await this.#deliverSome())) await this.#pause(isMine ? this.#pace.idleMs : CLAIM_MS / 6);
       } catch (error) {
         if (this.#signal.aborted) break;
         if (error instanceof Gone) {
-          log.error({ webhook: webhook.name }, "the receiver of a webhook says that it is gone: take it out of the file");
+          log.error({ webhook: target.name }, "the receiver of a webhook says that it is gone, and nothing is posted to it any more");
+          this.#options.gone?.();
           break;
         }
         isMine = false;
         if (error instanceof Lost) continue;
-        log.warn({ webhook: webhook.name, err: error }, "a webhook waits: what happened cannot be read");
+        log.warn({ webhook: target.name, err: error }, "a webhook waits: what happened cannot be read");
         await this.#pause(5_000);
       }
     }
@@ -147,24 +167,24 @@ class Deliverer {
 
   /** Whether there may be more at once. */
   async #deliverSome(): Promise<boolean> {
-    const { webhook, services, urlOf, log } = this.#options;
+    const { target, services, urlOf, log } = this.#options;
     const { place } = this.#state;
     if (place === undefined) {
       await this.#save({ place: cursorOfPlace(await services.outbox.now()) });
       return true;
     }
-    const { tool, tenant, events } = webhook;
+    const { caller, filter } = target;
     const read = await readOccurrences(services, {
-      caller: { isOperator: true, ...(tenant !== undefined && { tenant }) },
-      filter: { types: events, ...(tool !== undefined && { tool }) },
+      caller,
+      filter,
       from: placeOfCursor(place),
       limit: AT_ONCE,
       ...(urlOf && { urlOf }),
     });
     if (read.isTruncated) {
-      log.warn({ webhook: webhook.name }, "a webhook has missed what is no longer kept (PARLEY_OUTBOX_LENGTH_MAX, PARLEY_OUTBOX_AGE)");
+      log.warn({ webhook: target.name }, "a webhook has missed what is no longer kept (PARLEY_OUTBOX_LENGTH_MAX, PARLEY_OUTBOX_AGE)");
       const atMs = services.clock.now();
-      await this.#deliver({ id: `gap-${atMs}`, type: "gap", atMs, data: {} });
+      await this.#deliver({ id: `gap-${atMs}`, type: "gap", atMs, data: {}, place: read.occurrences[0]?.place ?? read.place });
     }
     // oxlint-disable no-await-in-loop -- in their order
     for (const each of read.occurrences) {
@@ -180,12 +200,12 @@ class Deliverer {
 
   async #save(state: DeliveryState): Promise<void> {
     this.#state = state;
-    await this.#options.deliveries.save(this.#options.webhook.name, state);
+    await this.#options.deliveries.save(this.#options.target.name, state);
   }
 
   /** Resolves once it was taken, or given up. Throws Gone. */
   async #deliver(occurrence: Posting): Promise<void> {
-    const { webhook, services, deliveries, log, count } = this.#options;
+    const { target, services, deliveries, log, count } = this.#options;
     const firstMs = services.clock.now();
     // oxlint-disable no-await-in-loop -- attempt after attempt
     for (let tries = 1; !this.#signal.aborted; tries++) {
@@ -202,13 +222,13 @@ class Deliverer {
       count?.("failed");
       if (posted.type === "answered" && posted.status === 410) throw new Gone();
       const isMalformed = posted.type === "answered" && MALFORMED.has(posted.status);
-      if (tries === 1) log.warn({ webhook: webhook.name, id: occurrence.id, why }, "a webhook was not taken; it is posted again");
+      if (tries === 1) log.warn({ webhook: target.name, id: occurrence.id, why }, "a webhook was not taken; it is posted again");
       await this.#save({ ...this.#state, failingSinceMs: this.#state.failingSinceMs ?? nowMs, lastError: why });
       if ((isMalformed && tries >= MALFORMED_TRIES) || nowMs - firstMs > this.#pace.giveUpMs) {
         const { id, type, atMs, data } = occurrence;
-        log.error({ webhook: webhook.name, id, why, tries }, "a webhook was given up for this event");
+        log.error({ webhook: target.name, id, why, tries }, "a webhook was given up for this event");
         count?.("given_up");
-        await deliveries.bury(webhook.name, { id, type, atMs, data, why });
+        await deliveries.bury(target.name, { id, type, atMs, data, why });
         return;
       }
       await this.#pauseAndHold(this.#delay(tries, posted));
@@ -225,53 +245,71 @@ class Deliverer {
 
   /** Keeps the claim through a long pause. */
   async #pauseAndHold(ms: number): Promise<void> {
-    const { claims, webhook } = this.#options;
+    const { claims, target } = this.#options;
     // oxlint-disable no-await-in-loop -- a part of the pause after the other
     for (let left = ms; left > 0 && !this.#signal.aborted; left -= CLAIM_MS / 3) {
       await this.#pause(Math.min(left, CLAIM_MS / 3));
-      if (!(await claims.take(`webhook ${webhook.name}`, this.#holder, CLAIM_MS))) throw new Lost();
+      if (!(await claims.take(`webhook ${target.name}`, this.#holder, CLAIM_MS))) throw new Lost();
     }
     // oxlint-enable no-await-in-loop
   }
 
-  #attempt({ id, type, atMs, data }: Posting): Promise<Posted> {
-    const { webhook, services } = this.#options;
-    return postTo(
-      webhook,
-      { id, type, atMs, data },
-      { nowMs: services.clock.now(), timeoutMs: this.#pace.timeoutMs, signal: this.#signal },
-    );
+  #attempt(posting: Posting): Promise<Posted> {
+    const { target, services } = this.#options;
+    return postTo(target, target.message(posting), { nowMs: services.clock.now(), timeoutMs: this.#pace.timeoutMs, signal: this.#signal });
   }
 }
 
-type Posting = Pick<Occurrence, "id" | "atMs" | "data"> & { readonly type: string };
+export type Posting = Pick<Occurrence, "id" | "atMs" | "data"> & { readonly type: string; readonly place: OutboxPlace };
 
-function postTo(
-  { url, keys, isPrivate }: Webhook,
-  { id, type, atMs, data }: Posting,
-  { nowMs, ...bounds }: { readonly nowMs: number; readonly timeoutMs: number; readonly signal: AbortSignal },
+export interface PostOnce {
+  readonly nowMs: number;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly readsAnswer?: boolean;
+}
+
+/** One signed POST. */
+export function postTo(
+  { url, keys, isPrivate, headers }: Pick<Target, "url" | "keys" | "isPrivate" | "headers">,
+  { id, body }: { readonly id: string; readonly body: object },
+  { nowMs, ...bounds }: PostOnce,
 ): Promise<Posted> {
-  const body = JSON.stringify({ type, timestamp: new Date(atMs).toISOString(), data });
+  const text = JSON.stringify(body);
   const seconds = Math.floor(nowMs / 1_000);
-  const headers = {
+  const signed = {
     "content-type": "application/json",
     "user-agent": "parley-webhooks",
     "webhook-id": id,
     "webhook-timestamp": String(seconds),
-    "webhook-signature": signatureOf(keys, { id, seconds, body }),
+    "webhook-signature": signatureOf(keys, { id, seconds, body: text }),
   };
-  return post({ url, headers, body, isPrivate, ...bounds });
+  return post({ url, headers: { ...headers, ...signed }, body: text, isPrivate, ...bounds });
+}
+
+/** A webhook of the operator's file hears everything of its tenant, in the form of Standard Webhooks. */
+export function targetOf({ name, url, keys, isPrivate, events, tool, tenant }: Webhook): Target {
+  return {
+    name,
+    url,
+    keys,
+    isPrivate,
+    caller: { isOperator: true, ...(tenant !== undefined && { tenant }) },
+    filter: { types: events, ...(tool !== undefined && { tool }) },
+    message: ({ id, type, atMs, data }) => ({ id, body: { type, timestamp: new Date(atMs).toISOString(), data } }),
+  };
 }
 
 /** Posts an event of type `test` once. */
 export async function postTest(webhook: Webhook, nowMs: number): Promise<{ readonly isTaken: boolean; readonly why?: string }> {
-  const posting = { id: `test-${randomUUID()}`, type: "test", atMs: nowMs, data: {} };
-  const why = reasonOf(await postTo(webhook, posting, { nowMs, timeoutMs: PACE.timeoutMs, signal: new AbortController().signal }));
+  const target = targetOf(webhook);
+  const message = target.message({ id: `test-${randomUUID()}`, type: "test", atMs: nowMs, data: {}, place: [] });
+  const why = reasonOf(await postTo(target, message, { nowMs, timeoutMs: PACE.timeoutMs, signal: new AbortController().signal }));
   return why === undefined ? { isTaken: true } : { isTaken: false, why };
 }
 
 /** A redirect is a failure: it could lead anywhere. */
-function reasonOf(posted: Posted): string | undefined {
+export function reasonOf(posted: Posted): string | undefined {
   if (posted.type === "failed") return posted.why;
   return posted.status >= 200 && posted.status < 300 ? undefined : `http_${posted.status}`;
 }

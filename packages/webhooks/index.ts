@@ -1,2 +1,16 @@
-export { type DeadLetter, deliverTo, type DeliverTo, type Delivery, type DeliveryState, postTest } from "./deliver.ts";
+export {
+  type DeadLetter,
+  deliverTo,
+  type DeliverTo,
+  type Delivery,
+  type DeliveryState,
+  PACE,
+  postTest,
+  postTo,
+  reasonOf,
+  targetOf,
+} from "./deliver.ts";
+export { isPublicHost } from "./public-address.ts";
+export { keyOfSecret } from "./sign.ts";
+export { serveSubscriptions } from "./subscriptions.ts";
 export { readWebhooks, type Webhook, WebhooksError } from "./webhooks-file.ts";

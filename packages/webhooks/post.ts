@@ -16,18 +16,20 @@ export interface Post {
   readonly isPrivate: boolean;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
+  /** Whether the beginning of the answer is wanted. */
+  readonly readsAnswer?: boolean;
 }
 
 /** Words and not texts: what a receiver says is nobody's business here. */
 export type Posted =
-  | { readonly type: "answered"; readonly status: number; readonly retryAfterMs?: number }
+  | { readonly type: "answered"; readonly status: number; readonly retryAfterMs?: number; readonly text?: string }
   | { readonly type: "failed"; readonly why: "timeout" | "address_refused" | "tls_error" | "connection_refused" };
 
 class AddressRefused extends Error {}
 
 const ANSWER_BYTES_MAX = 65_536;
 
-export async function post({ url, headers, body, isPrivate, timeoutMs, signal }: Post): Promise<Posted> {
+export async function post({ url, headers, body, isPrivate, timeoutMs, signal, readsAnswer = false }: Post): Promise<Posted> {
   if (!isPrivate && !isPublicHost(url.hostname)) return { type: "failed", why: "address_refused" };
   const timeout = AbortSignal.timeout(timeoutMs);
   const { request } = url.protocol === "https:" ? https : http;
@@ -44,10 +46,17 @@ export async function post({ url, headers, body, isPrivate, timeoutMs, signal }:
         },
         (response) => {
           let read = 0;
+          const chunks: Buffer[] = [];
           const done = () =>
-            answered({ type: "answered", status: response.statusCode ?? 0, ...retryAfter(response.headers["retry-after"]) });
+            answered({
+              type: "answered",
+              status: response.statusCode ?? 0,
+              ...retryAfter(response.headers["retry-after"]),
+              ...(readsAnswer && { text: Buffer.concat(chunks).toString("utf8") }),
+            });
           response.on("data", (chunk: Buffer) => {
             read += chunk.length;
+            if (readsAnswer && read <= ANSWER_BYTES_MAX) chunks.push(chunk);
             if (read > ANSWER_BYTES_MAX) {
               done();
               sent.destroy();

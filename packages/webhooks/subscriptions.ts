@@ -1,0 +1,103 @@
+/**
+ * Posts to those who subscribed by `events/subscribe` (SEP-3415): a delivery for each subscription, as of the operator's
+ * webhooks, that hears what its caller may hear.
+ */
+import { cursorOfPlace, type OccurrenceFilter, type Subscription, type Subscriptions } from "@parley/core";
+import { randomUUID } from "node:crypto";
+import { type Delivery, deliverTo, type DeliverTo, type Target } from "./deliver.ts";
+import { keyOfSecret } from "./sign.ts";
+
+const LOOK_EVERY_MS = 2_000;
+/** A deployment may have a thousand, each of which looks into the outbox. */
+const IDLE_MS = 2_000;
+
+export interface ServeSubscriptions extends Omit<DeliverTo, "target" | "gone" | "pace"> {
+  readonly subscriptions: Subscriptions;
+  /** Opens the secret of a subscription. */
+  readonly open: (id: string, sealed: string) => string;
+  readonly isPrivate: boolean;
+  readonly lookEveryMs?: number;
+  readonly pace?: DeliverTo["pace"];
+}
+
+/** Follows the subscriptions as they come, are renewed, and end. */
+export function serveSubscriptions(options: ServeSubscriptions): Delivery {
+  const { subscriptions, services, log, lookEveryMs = LOOK_EVERY_MS } = options;
+  const { clock } = services;
+  const stopping = new AbortController();
+  const running = new Map<string, { readonly as: string; readonly delivery: Delivery; readonly expiresAtMs: number }>();
+
+  async function end(id: string): Promise<void> {
+    const known = running.get(id);
+    running.delete(id);
+    await known?.delivery.stop();
+  }
+
+  async function follow(all: readonly Subscription[]): Promise<void> {
+    const present = new Set(all.map(({ id }) => id));
+    await Promise.all([...running.keys()].filter((id) => !present.has(id)).map(end));
+    for (const subscription of all) {
+      const as = JSON.stringify(subscription);
+      if (running.get(subscription.id)?.as === as) continue;
+      // Renewed: with another secret, or only for longer, and at once if it was waiting after a failure.
+      // oxlint-disable-next-line no-await-in-loop -- the old one must not post beside the new one
+      await end(subscription.id);
+      const delivery = deliverTo({
+        ...options,
+        target: targetOfSubscription(subscription, options, clock.now()),
+        gone: () => void subscriptions.remove(subscription.id).catch(() => undefined),
+        pace: { idleMs: IDLE_MS, ...options.pace },
+      });
+      running.set(subscription.id, { as, delivery, expiresAtMs: subscription.expiresAtMs });
+    }
+  }
+
+  async function run(): Promise<void> {
+    let version: string | undefined;
+    // oxlint-disable no-await-in-loop -- look after look
+    while (!stopping.signal.aborted) {
+      try {
+        const now = await subscriptions.version();
+        const isExpired = [...running.values()].some(({ expiresAtMs }) => expiresAtMs <= clock.now());
+        if (now !== version || isExpired) await follow(await subscriptions.list(clock.now()));
+        version = now;
+      } catch (error) {
+        if (!stopping.signal.aborted) log.warn({ err: error }, "subscriptions to events cannot be read; it is tried again");
+      }
+      await clock.sleep(lookEveryMs, stopping.signal);
+    }
+    // oxlint-enable no-await-in-loop
+    await Promise.all([...running.keys()].map(end));
+  }
+
+  const done = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await done;
+    },
+  };
+}
+
+function targetOfSubscription(
+  { id, caller, type, arguments: args, url, secrets }: Subscription,
+  { open, isPrivate }: Pick<ServeSubscriptions, "open" | "isPrivate">,
+  nowMs: number,
+): Target {
+  const valid = secrets.filter(({ untilMs = Infinity }) => untilMs > nowMs);
+  return {
+    name: id,
+    url: new URL(url),
+    keys: valid.flatMap(({ sealed }) => keyOfSecret(open(id, sealed)) ?? []),
+    isPrivate,
+    caller,
+    filter: { types: [type], ...args } as OccurrenceFilter,
+    headers: { "x-mcp-subscription-id": id },
+    message({ id: eventId, type: name, atMs, data, place }) {
+      const cursor = cursorOfPlace(place);
+      // A body with `type` is about the subscription, one without is an event.
+      if (name === "gap") return { id: `msg_gap_${randomUUID()}`, body: { type: "gap", cursor } };
+      return { id: eventId, body: { eventId, name, timestamp: new Date(atMs).toISOString(), data, cursor } };
+    },
+  };
+}
