@@ -20,6 +20,7 @@ import type { Login, OauthDirectory } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { Telemetry } from "@parley/telemetry";
 import type { FrontEnd } from "./front-end/front-end.ts";
+import type { SubscriptionDesk } from "./front-end/subscription-desk.ts";
 import { sharedGate } from "./front-end/gate.ts";
 import type { LadderSettings } from "./front-end/ladder.ts";
 import { lifecycle } from "./front-end/lifecycle.ts";
@@ -86,6 +87,8 @@ export interface AppDeps {
   readonly rates: Rates;
   readonly repeats: Repeats;
   readonly pages: PagesDeps;
+  /** If set, clients may have events posted to them. */
+  readonly desk?: SubscriptionDesk;
   /** Resolves if the store accepts writes. */
   readonly reachable: () => Promise<void>;
   readonly telemetry?: Telemetry;
@@ -128,7 +131,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     ...deps.facts,
     givesTasks: deps.ladder.rungs.has("task"),
     ...(pages.visitors.ticket === undefined && { pageOf: addresses.urlOf }),
-    ...(services.outbox && { events: ["poll", "push"] }),
+    ...(services.outbox && { events: ["poll", "push", ...(deps.desk ? (["webhook"] as const) : [])] }),
   };
   const { sessions, catalogues, keys, trusted, limits, times, authenticate, resource, rates, reachable, telemetry, deployment } = deps;
   const { playground = false, resourceUrl } = deps;
@@ -159,6 +162,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     pageSize: facts.pageSize,
     log,
     ...(services.outbox && { occurrences: followOccurrences({ ...services, outbox: services.outbox }) }),
+    ...(deps.desk && { desk: deps.desk }),
     // Without identity, the address of a page is a credential, and models read events.
     ...(pages.visitors.ticket === undefined && { urlOf: addresses.urlOf }),
   };

@@ -21,6 +21,7 @@ import {
   toolsEnvironment,
 } from "@parley/node";
 import { openUpstreamsFile, type UpstreamsFile, upstreamsEnvironment } from "@parley/gateway/every-process";
+import { subscriptionsEnvironment } from "@parley/webhooks/every-process";
 import { filesEnvironment, type FilesSettings, filesSettings, uploadEnvironment } from "@parley/files";
 import {
   identityEnvironment,
@@ -58,6 +59,7 @@ export const SERVER_SETTINGS = z.object({
   ...oauthEnvironment,
   ...upstreamsEnvironment,
   ...rulesEnvironment,
+  ...subscriptionsEnvironment,
 
   PARLEY_HOST: z
     .string()
@@ -155,6 +157,10 @@ export const SERVER_SETTINGS = z.object({
   PARLEY_QUOTA_ANSWERS: whole(50).describe("Answers, right or wrong, that one identified caller may give per second."),
   PARLEY_QUOTA_SESSIONS: whole(5).describe("Sessions that one identified caller may open per second."),
   PARLEY_QUOTA_WAITS: whole(1_000).describe("Calls that one identified caller may hold open at once on one front end."),
+  PARLEY_QUOTA_SUBSCRIPTIONS: whole(100).describe("Subscriptions to events by webhook that one identified caller may have."),
+  PARLEY_SUBSCRIPTIONS_MAX: whole(1_000, { min: 0, max: 10_000 }).describe(
+    "Subscriptions to events by webhook that the deployment takes from identified clients; 0: none.",
+  ),
   PARLEY_QUOTA_STREAMS: whole(1_000).describe("Streams that one identified caller may have open at once on one front end."),
   PARLEY_TENANT_WEIGHTS: weights().describe(
     "How many new tasks of a tenant start for each one of another tenant, such as acme=4,trial=1. Tenants that are not listed have 1.",
@@ -201,6 +207,7 @@ export interface ServerConfig {
   readonly port: number;
   readonly tools: readonly string[];
   readonly rules: Omit<OpenGate, "log">;
+  readonly subscriptionsPrivate: boolean;
   readonly upstreams: UpstreamsFile | undefined;
   readonly allowedHosts: readonly string[];
   readonly allowedOrigins: readonly string[];
@@ -246,6 +253,7 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     host: environment.PARLEY_HOST,
     port: portOf(environment),
     tools: toolModules(environment.PARLEY_TOOLS, environment),
+    subscriptionsPrivate: environment.PARLEY_SUBSCRIPTIONS_PRIVATE,
     rules: { file: environment.PARLEY_RULES, askTimeoutMaxMs: environment.PARLEY_ASK_TIMEOUT_MAX },
     upstreams:
       environment.PARLEY_UPSTREAMS === undefined
@@ -290,6 +298,8 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
       sessionSubscriptionsMax: environment.PARLEY_SESSION_SUBSCRIPTIONS_MAX,
       sessionWaitsMax: environment.PARLEY_SESSION_WAITS_MAX,
       ownWaitsMax: environment.PARLEY_QUOTA_WAITS,
+      ownSubscriptionsMax: environment.PARLEY_QUOTA_SUBSCRIPTIONS,
+      allSubscriptionsMax: environment.PARLEY_SUBSCRIPTIONS_MAX,
       streamsMax: environment.PARLEY_QUOTA_STREAMS,
       fileBytesMax: environment.PARLEY_FILE_BYTES_MAX,
       batchMax: environment.PARLEY_BATCH_MAX,

@@ -36,6 +36,7 @@ import type { LadderSettings } from "./front-end/ladder.ts";
 import type { Limits, Times } from "./front-end/limits.ts";
 import type { Authenticate } from "./front-end/caller.ts";
 import type { ProtectedResource } from "./front-end/protected-resource.ts";
+import type { SubscriptionDesk } from "./front-end/subscription-desk.ts";
 import { localVisitors, type Visitors } from "./front-end/visitors.ts";
 import { signatures } from "./seals/signatures.ts";
 import { stateKeys } from "./seals/state-keys.ts";
@@ -71,6 +72,8 @@ export interface Deploy {
   readonly sessions?: SessionStore;
   /** In memory by default. */
   readonly stored?: Pick<Services, "store" | "wakeUps" | "ids" | "outbox">;
+  /** Takes subscriptions to events. Absent by default. */
+  readonly desk?: SubscriptionDesk;
   /** By default, the caller is the principal in the `x-principal` header. */
   readonly authenticate?: Authenticate;
   /** If set, callers need scopes. Undefined by default. */
@@ -195,6 +198,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
         pageSize: DEFAULTS.pageSize,
       },
       keys: KEYS,
+      ...(request.desk && { desk: request.desk }),
       trusted: request.trusted ?? DEFAULTS,
       limits: { ...DEFAULTS.limits, ...request.limits },
       ladder: { ...DEFAULTS.ladder, ...request.ladder },

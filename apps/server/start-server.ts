@@ -126,6 +126,18 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
         oauth: createOauthProviders(config.oauth, redis.now),
       },
       trusted: config,
+      // Only who is known can have events posted: a subscription is somebody's.
+      ...(redis.outbox &&
+        identity &&
+        limits.allSubscriptionsMax > 0 && {
+          desk: {
+            subscriptions: redis.subscriptions,
+            states: redis.webhooks,
+            seal: (id: string, text: string) => seal.seal(id, "subscription", text),
+            isPrivate: config.subscriptionsPrivate,
+            limits: { own: limits.ownSubscriptionsMax, all: limits.allSubscriptionsMax },
+          },
+        }),
       rates: redis.rates(config.rates),
       repeats: redis.repeats,
       limits,

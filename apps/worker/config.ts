@@ -18,7 +18,7 @@ import { publicUrlSetting } from "@parley/core";
 import { filesEnvironment, filesSettings } from "@parley/files";
 import { oauthEnvironment, oauthProblems, oauthScopes, openOauthFile } from "@parley/identity/oauth-settings";
 import { redisSettings, toRedisSettings } from "@parley/redis";
-import { webhooksEnvironment } from "@parley/webhooks/every-process";
+import { subscriptionsEnvironment, webhooksEnvironment } from "@parley/webhooks/every-process";
 import { telemetryEnvironment, telemetrySettings } from "@parley/telemetry";
 import { z } from "zod";
 
@@ -35,6 +35,7 @@ export const WORKER_SETTINGS = z.object({
   ...gatewayEnvironment,
   ...rulesEnvironment,
   ...webhooksEnvironment,
+  ...subscriptionsEnvironment,
   ...toolsEnvironment,
   PARLEY_CONCURRENCY: whole(50, { max: 10_000 }).describe("Maximum number of runs at once in one worker process."),
   PARLEY_PUBLIC_URL: z
@@ -88,6 +89,7 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     runReportMs: environment.PARLEY_RUN_REPORT,
     blockedReportMs: environment.PARLEY_BLOCKED_REPORT,
     blockedKillMs: environment.PARLEY_BLOCKED_KILL,
+    subscriptionsPrivate: environment.PARLEY_SUBSCRIPTIONS_PRIVATE,
     webhooks: environment.PARLEY_WEBHOOKS === undefined ? undefined : { file: environment.PARLEY_WEBHOOKS, variables: process.env },
     rules: { file: environment.PARLEY_RULES, askTimeoutMaxMs: environment.PARLEY_ASK_TIMEOUT_MAX },
     upstreams:

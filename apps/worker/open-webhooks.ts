@@ -1,37 +1,48 @@
-/** Posts what happens to the webhooks of the operator's file. */
+/** Posts what happens: to the webhooks of the operator's file, and to clients that subscribed. */
 import type { Services } from "@parley/core";
+import type { DepositSeal } from "@parley/node";
 import type { RedisBackend } from "@parley/redis";
-import { deliverTo, readWebhooks, targetOf } from "@parley/webhooks";
+import { type Delivery, deliverTo, readWebhooks, serveSubscriptions, targetOf } from "@parley/webhooks";
 
 export interface OpenWebhooks {
-  readonly file: string;
-  /** What the file may refer to. */
-  readonly variables: NodeJS.ProcessEnv;
+  /** The operator's, and what it may refer to. */
+  readonly file?: { readonly file: string; readonly variables: NodeJS.ProcessEnv } | undefined;
   readonly services: Services;
   readonly redis: RedisBackend;
+  readonly seal: DepositSeal;
+  /** Clients' receivers may be in the deployment's own network. */
+  readonly isPrivate: boolean;
   /** Address at which people reach the server. */
   readonly publicUrl: string | undefined;
   readonly count: (webhook: string, result: "delivered" | "failed" | "given_up") => void;
 }
 
 /** Throws WebhooksError. Returns what stops it. */
-export function openWebhooks({ file, variables, services, redis, publicUrl, count }: OpenWebhooks): () => Promise<void> {
+export function openWebhooks({ file, services, redis, seal, isPrivate, publicUrl, count }: OpenWebhooks): () => Promise<void> {
   const { outbox } = redis;
   if (!outbox) throw new Error("webhooks without an outbox: the settings do not allow it");
-  const webhooks = readWebhooks(file, variables);
+  const webhooks = file ? readWebhooks(file.file, file.variables) : [];
   const urlOf =
     publicUrl === undefined ? undefined : (taskId: string, key: string) => `${publicUrl}/asks/${taskId}/${encodeURIComponent(key)}`;
-  const deliveries = webhooks.map((webhook) =>
-    deliverTo({
-      target: targetOf(webhook),
-      services: { ...services, outbox },
-      deliveries: redis.webhooks,
-      claims: redis.claims,
-      log: services.log,
-      count: (result) => count(webhook.name, result),
-      ...(urlOf && { urlOf }),
+  const common = {
+    services: { ...services, outbox },
+    deliveries: redis.webhooks,
+    claims: redis.claims,
+    log: services.log,
+    ...(urlOf && { urlOf }),
+  };
+  const deliveries: Delivery[] = webhooks.map((webhook) =>
+    deliverTo({ ...common, target: targetOf(webhook), count: (result) => count(webhook.name, result) }),
+  );
+  if (webhooks.length > 0) services.log.info({ webhooks: webhooks.map(({ name }) => name) }, "webhooks ready");
+  deliveries.push(
+    serveSubscriptions({
+      ...common,
+      subscriptions: redis.subscriptions,
+      open: (id, sealed) => seal.open(id, "subscription", sealed),
+      isPrivate,
+      count: (result) => count("subscriptions", result),
     }),
   );
-  services.log.info({ webhooks: webhooks.map(({ name }) => name) }, "webhooks ready");
   return async () => void (await Promise.all(deliveries.map((each) => each.stop())));
 }

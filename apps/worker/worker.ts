@@ -141,17 +141,19 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       await gateway.open(work);
     }
     stopAnnouncing = await announceVersions(redis.serving, own, log);
-    // A leaf: loaded only if there is a file.
-    stopWebhooks =
-      config.webhooks === undefined
-        ? undefined
-        : (await import("./open-webhooks.ts")).openWebhooks({
-            ...config.webhooks,
-            services,
-            redis,
-            publicUrl: config.publicUrl,
-            count: watched.webhook,
-          });
+    // A leaf: loaded only if there is something to post.
+    if (redis.outbox) {
+      const { openWebhooks } = await import("./open-webhooks.ts");
+      stopWebhooks = openWebhooks({
+        file: config.webhooks,
+        services,
+        redis,
+        seal: depositSeal(await agreedSecrets(config.secrets, redis.secret)),
+        isPrivate: config.subscriptionsPrivate,
+        publicUrl: config.publicUrl,
+        count: watched.webhook,
+      });
+    }
     consumer = await redis.consumeRuns({
       concurrency,
       share: config.partitionShare,

@@ -1,4 +1,4 @@
-/** The part that every worker loads: the setting. What posts is loaded only if there is something to post. */
+/** The part that every process loads: the settings. What posts is loaded only if there is something to post. */
 import { z } from "zod";
 
 export const webhooksEnvironment = {
@@ -6,4 +6,14 @@ export const webhooksEnvironment = {
     .string()
     .optional()
     .describe("File with webhooks, ./parley.webhooks.yaml: where what happens to tasks and questions is posted. Needs PARLEY_OUTBOX."),
+};
+
+/** For front ends, which take subscriptions, and workers, which post to them. */
+export const subscriptionsEnvironment = {
+  PARLEY_SUBSCRIPTIONS_PRIVATE: z
+    .stringbool()
+    .default(false)
+    .describe(
+      "Post events that clients subscribe to also to addresses of this network, and without TLS. Must be the same in all processes.",
+    ),
 };

@@ -1,6 +1,7 @@
 import type { Log, OccurrenceFeed, Rates, Services } from "@parley/core";
 import type { Announcements } from "../streams/announcements.ts";
 import type { Heartbeat } from "../streams/heartbeat.ts";
+import type { SubscriptionDesk } from "./subscription-desk.ts";
 import type { SharedGate } from "./gate.ts";
 import type { Ladder } from "./ladder.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -28,6 +29,8 @@ export interface FrontEnd {
   readonly log: Log;
   /** What happens, for streams of events; absent without an outbox. */
   readonly occurrences?: OccurrenceFeed;
+  /** Takes subscriptions to events; absent if nothing is posted to clients. */
+  readonly desk?: SubscriptionDesk;
   /** The address of a question's page, on which people log in; absent if the address alone opens it. */
   readonly urlOf?: (taskId: string, key: string) => string;
 }

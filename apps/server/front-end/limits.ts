@@ -11,6 +11,8 @@ export interface Limits {
   readonly listenTasksMax: number;
   readonly listenResourcesMax: number;
   readonly streamsMax: number;
+  readonly ownSubscriptionsMax: number;
+  readonly allSubscriptionsMax: number;
   readonly sessionTasksMax: number;
   readonly sessionSubscriptionsMax: number;
   readonly sessionWaitsMax: number;

@@ -1,6 +1,6 @@
 /** The port to subscriptions of clients to events, by webhook. Those by poll and stream are nowhere but at the client. */
 import type { Caller } from "../callers/caller.ts";
-import type { OccurrenceType } from "../use-cases/occurrence-types.ts";
+import type { OccurrenceType } from "../task/occurrence-types.ts";
 import type { JsonObject } from "../values/json.ts";
 
 export interface Subscription {

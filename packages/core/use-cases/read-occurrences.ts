@@ -19,7 +19,7 @@ import { isChildId } from "../replay/child-id.ts";
 import { invalidCursor } from "../task/invalid-cursor.ts";
 import type { JsonObject } from "../values/json.ts";
 import { turns } from "../values/turns.ts";
-import type { OccurrenceType } from "./occurrence-types.ts";
+import type { OccurrenceType } from "../task/occurrence-types.ts";
 import { aboutOf, priorityOf } from "../asks/about.ts";
 import { isForPerson } from "./list-asks.ts";
 import { type AskRead, readAsk } from "./read-ask.ts";

@@ -29,7 +29,7 @@ export function createSubscriptions({ redis, keys }: { readonly redis: Redis; re
       const text = await reached(redis.hget(all, id));
       return text === null ? undefined : liveIn([text], nowMs)[0];
     },
-    list: async (nowMs) => liveIn(await reached(redis.hvals(all)), nowMs),
+    list: async (nowMs) => liveIn(Object.values(await reached(redis.hgetall(all))), nowMs),
     version: async () => (await reached(redis.get(version))) ?? "",
   };
 }

@@ -21,10 +21,11 @@ export function createWebhookStates({ redis, keys }: { readonly redis: Redis; re
     },
     async bury(name: string, letter: object): Promise<void> {
       const [, dead] = keys.webhook(name);
+      const text = JSON.stringify(letter);
       await reached(
         redis
           .multi()
-          .lpush(dead, JSON.stringify(letter))
+          .lpush(dead, text)
           .ltrim(dead, 0, DEAD_LETTERS_MAX - 1)
           .pexpire(dead, DEAD_LETTERS_MS)
           .exec(),

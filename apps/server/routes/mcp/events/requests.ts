@@ -94,12 +94,3 @@ export function filterOf(
 function isType(name: string): name is OccurrenceType {
   return Object.hasOwn(OCCURRENCES, name);
 }
-
-/** Not offered, as events/list says. */
-export function notOffered(route: FrontEnd, _intent: unknown, { method }: Exchange): never {
-  outboxOf(route, method);
-  throw new RpcFailure(EVENTS_ERRORS.Unsupported, "this server delivers events by events/poll and events/stream, not to a webhook", {
-    feature: "deliveryMode",
-    value: "webhook",
-  });
-}

@@ -1,0 +1,299 @@
+/** Clients have events posted to an address of their own, with the AI SDK's client and receiver, and with requests by hand (SEP-3415). */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createMCPClient, experimental_createMCPEventWebhook as createEventWebhook } from "@ai-sdk/mcp";
+import type { Experimental_MCPEventStore as EventStore, Experimental_MCPEventSubscription as EventSubscription } from "@ai-sdk/mcp";
+import { catalogue, defineTool } from "@parley/sdk";
+import { type Delivery, serveSubscriptions } from "@parley/webhooks";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { type Received, rpc } from "./client.fixture.ts";
+import { deploy, type Front } from "./deployment.fixture.ts";
+
+const DAY_MS = 86_400_000;
+const SECRET = `whsec_${Buffer.alloc(32, 3).toString("base64")}`;
+
+let redis: OpenRedis;
+let fronts: readonly Front[];
+let posting: Delivery;
+let receiver: Server;
+let receive: (request: IncomingMessage & { text: string }, response: ServerResponse) => void | Promise<void>;
+let bodies: { readonly headers: IncomingMessage["headers"]; readonly body: Record<string, unknown> }[];
+
+const ask = defineTool({
+  name: "ask",
+  input: z.object({ to: z.string().optional() }),
+  async run({ to }, ctx) {
+    const audience = to === undefined ? {} : { to: { people: [to] } };
+    await ctx.ask("size", { message: "How many?", schema: z.object({ n: z.number() }), ...audience });
+    return "done";
+  },
+});
+
+/** Repeats challenges, and takes everything else. */
+function takeAll({ text }: { readonly text: string }, response: ServerResponse): void {
+  const { challenge } = JSON.parse(text) as { challenge?: string };
+  response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(challenge === undefined ? {} : { challenge }));
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  let text = "";
+  for await (const chunk of request) text += String(chunk);
+  bodies.push({ headers: request.headers, body: JSON.parse(text) as Record<string, unknown> });
+  await receive(Object.assign(request, { text }), response);
+}
+
+beforeEach(async () => {
+  redis = await openRedis({ outbox: { lengthMax: 1_000, ageMs: DAY_MS }, partitions: 2 });
+  [bodies, receive] = [[], takeAll];
+  receiver = createServer((request, response) => void answer(request, response));
+  await new Promise<void>((listening) => receiver.listen(0, "127.0.0.1", listening));
+  await serve({});
+  const clock = {
+    now: redis.now,
+    sleep: (ms: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        signal?.addEventListener("abort", () => (clearTimeout(timer), resolve()));
+      }),
+  };
+  const quiet = () => undefined;
+  posting = serveSubscriptions({
+    services: { store: redis.store, outbox: redis.outbox, digest: (text: string) => text, clock } as never,
+    subscriptions: redis.subscriptions,
+    deliveries: redis.webhooks,
+    claims: redis.claims,
+    log: { info: quiet, warn: quiet, error: quiet },
+    open: (_id, sealed) => Buffer.from(sealed, "base64url").toString(),
+    isPrivate: true,
+    lookEveryMs: 30,
+    pace: { idleMs: 30, retryMs: [50], timeoutMs: 1_000 },
+  });
+});
+afterEach(async () => {
+  await posting.stop();
+  receiver.closeAllConnections();
+  await new Promise((closed) => receiver.close(closed));
+  await redis.close();
+});
+
+async function serve({
+  isPrivate = true,
+  own = 3,
+  all = 4,
+}: {
+  readonly isPrivate?: boolean;
+  readonly own?: number;
+  readonly all?: number;
+}): Promise<void> {
+  const desk = {
+    subscriptions: redis.subscriptions,
+    states: redis.webhooks,
+    seal: (_id: string, text: string) => Buffer.from(text).toString("base64url"),
+    isPrivate,
+    limits: { own, all },
+  };
+  ({ fronts } = await deploy({ catalogue: catalogue([ask]), stored: redis, sessions: redis.sessions, desk }));
+}
+
+const at = (index: number) => fronts[index] as Front;
+const hook = (path = "/hook") => `http://127.0.0.1:${(receiver.address() as AddressInfo).port}${path}`;
+
+async function call(principal: string, args: object = {}): Promise<string> {
+  const { result } = await rpc(at(0), "tools/call", { name: "ask", arguments: args }, { principal });
+  return result?.["taskId"] as unknown as string;
+}
+
+function subscribe(params: object = {}, principal = "ada", front = at(0)): Promise<Received> {
+  const given = { name: "ask.opened", arguments: {}, delivery: { mode: "webhook", url: hook(), secret: SECRET }, ...params };
+  return rpc(front, "events/subscribe", given, { principal });
+}
+
+const events = () => bodies.flatMap(({ body }) => ("eventId" in body ? [body] : []));
+
+test("the AI SDK's client subscribes, verifies, receives, renews and unsubscribes", async () => {
+  const kept = new Map<string, EventSubscription>();
+  const store: EventStore = {
+    get: async (key) => kept.get(key),
+    getById: async (id) => [...kept.values()].find((each) => each.id === id),
+    set: async (subscription) => void kept.set(subscription.key, subscription),
+    async update(key, patch) {
+      const known = kept.get(key);
+      if (known) kept.set(key, { ...known, ...patch });
+    },
+    delete: async (key) => void kept.delete(key),
+  };
+  const heard: unknown[] = [];
+  const webhook = createEventWebhook({
+    store,
+    validatePayload: () => undefined,
+    onEvent: async ({ event }: { readonly event: unknown }) => void heard.push(event),
+  } as never);
+  receive = async (request, response) => {
+    const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]);
+    const reply = await webhook(new Request(new URL(request.url ?? "", hook()), { method: "POST", headers, body: request.text }));
+    response.writeHead(reply.status, Object.fromEntries(reply.headers)).end(await reply.text());
+  };
+  const client = await createMCPClient({
+    transport: { type: "http", url: at(0).url, headers: { "x-principal": "ada" } },
+    experimental_events: { store },
+  });
+  const { events: listed } = await client.experimental_events.list();
+  expect(listed).toMatchObject([{ name: "ask.opened", delivery: ["poll", "push", "webhook"] }, {}, {}, {}]);
+  const delivery = { mode: "webhook", url: hook(), allowInsecureLocalhost: true } as const;
+  const subscribed = await client.experimental_events.subscribe({ name: "ask.opened", arguments: { tool: "ask" }, delivery });
+  const taskId = await call("ada");
+  await expect.poll(() => heard).toMatchObject([{ name: "ask.opened", data: { taskId, key: "size" } }]);
+  const [key = ""] = kept.keys();
+  await client.experimental_events.refresh({ key });
+  await client.experimental_events.unsubscribe({ key });
+  expect(await redis.subscriptions.list(redis.now())).toEqual([]);
+  expect(subscribed).toBeDefined();
+  await client.close();
+});
+
+describe("a subscription", () => {
+  test("begins with a challenge, and then posts what its caller may hear, with a cursor to go on from", async () => {
+    const { result } = await subscribe();
+    expect(result).toMatchObject({
+      resultType: "complete",
+      id: expect.stringMatching(/^sub_/),
+      refreshBefore: expect.stringMatching(/Z$/),
+      truncated: false,
+    });
+    expect(bodies).toMatchObject([{ body: { type: "verification", challenge: expect.any(String) } }]);
+    expect(bodies[0]?.headers["webhook-id"]).toMatch(/^msg_verification_/);
+    await call("bob");
+    const taskId = await call("bob", { to: "ada" });
+    await expect.poll(() => events()).toMatchObject([{ name: "ask.opened", data: { taskId, from: "others" }, cursor: expect.any(String) }]);
+    const { headers, body } = bodies.at(-1) as (typeof bodies)[number];
+    expect(headers).toMatchObject({
+      "webhook-id": body["eventId"],
+      "x-mcp-subscription-id": result?.["id"],
+      "content-type": "application/json",
+    });
+    expect(JSON.stringify(body)).not.toContain("How many");
+    const next = await rpc(at(1), "events/poll", { name: "ask.opened", cursor: body["cursor"] }, { principal: "ada" });
+    expect(next.result).toMatchObject({ events: [], truncated: false });
+  });
+
+  test("is one, however often and wherever it is made; its secret is replaced, and both sign for a while", async () => {
+    const first = await subscribe();
+    const secret = `whsec_${Buffer.alloc(32, 4).toString("base64")}`;
+    const again = await subscribe({ delivery: { url: hook(), secret }, ttlMs: 5_000 }, "ada", at(1));
+    expect(again.result).toMatchObject({ id: first.result?.["id"], deliveryStatus: { active: true, lastError: null } });
+    expect(bodies).toHaveLength(1);
+    // At least a minute.
+    expect(Date.parse(again.result?.["refreshBefore"] as unknown as string) - redis.now()).toBeGreaterThan(50_000);
+    expect(await redis.subscriptions.list(redis.now())).toHaveLength(1);
+    await call("ada");
+    await expect.poll(() => events()).toHaveLength(1);
+    expect(String(bodies.at(-1)?.headers["webhook-signature"]).split(" ")).toHaveLength(2);
+  });
+
+  test("ends, and another person's does not", async () => {
+    await subscribe();
+    const params = { name: "ask.opened", arguments: {}, delivery: { url: hook() } };
+    const foreign = await rpc(at(1), "events/unsubscribe", params, { principal: "bob" });
+    expect(foreign.error).toMatchObject({ code: -32011, data: { kind: "subscription" } });
+    expect((await rpc(at(1), "events/unsubscribe", params, { principal: "ada" })).error).toBeUndefined();
+    expect((await rpc(at(1), "events/unsubscribe", params, { principal: "ada" })).error).toMatchObject({ code: -32011 });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await call("ada");
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(events()).toEqual([]);
+  });
+
+  test("goes on from a cursor, as far as it is kept", async () => {
+    const { result } = await rpc(at(0), "events/poll", { name: "ask.opened", cursor: null }, { principal: "ada" });
+    const taskId = await call("ada");
+    await expect.poll(async () => (await redis.store.load(taskId))?.status).toBe("input_required");
+    await subscribe({ cursor: result?.["cursor"] });
+    await expect.poll(() => events()).toMatchObject([{ data: { taskId } }]);
+    const old = `1.${Date.now() - 2 * DAY_MS}-0.${Date.now() - 2 * DAY_MS}-0`;
+    expect((await subscribe({ cursor: old, arguments: { tool: "ask" } })).result).toMatchObject({ truncated: true });
+  });
+
+  test("that its receiver ends with 410 is removed", async () => {
+    await subscribe();
+    receive = (_request, response) => void response.writeHead(410).end();
+    await call("ada");
+    await expect.poll(() => redis.subscriptions.list(redis.now())).toEqual([]);
+  });
+
+  test("that fails says so when it is renewed, in the extension's words", async () => {
+    await subscribe();
+    receive = (_request, response) => void response.writeHead(503).end("internal: db-7 is down");
+    await call("ada");
+    await expect.poll(async () => (await subscribe()).result?.["deliveryStatus"]).toMatchObject({ active: true, lastError: "http_5xx" });
+    expect(JSON.stringify((await subscribe()).result)).not.toContain("db-7");
+  });
+
+  test("is refused without a receiver that wants it", async () => {
+    const refused = async (params: object, reason: string) => {
+      expect((await subscribe(params)).error).toMatchObject({ code: -32015, data: { reason } });
+      expect(await redis.subscriptions.list(redis.now())).toEqual([]);
+    };
+    receive = (_request, response) => void response.writeHead(200).end("ok");
+    await refused({}, "challenge_failed");
+    receive = (_request, response) => void response.writeHead(200).end(JSON.stringify({ challenge: "another" }));
+    await refused({}, "challenge_failed");
+    receive = (_request, response) => void response.writeHead(302, { location: hook("/elsewhere") }).end();
+    await refused({}, "http_4xx");
+    receive = (_request, response) => void response.writeHead(500).end();
+    await refused({}, "http_5xx");
+    await refused({ delivery: { url: "http://127.0.0.1:9/", secret: SECRET } }, "connection_refused");
+  });
+
+  test.each([
+    ["a short secret", { delivery: { url: "https://a.example/", secret: "whsec_AAAA" } }, -32602, "delivery.secret"],
+    ["no secret", { delivery: { url: "https://a.example/" } }, -32602, "delivery.secret"],
+    ["no address", { delivery: { url: "here", secret: SECRET } }, -32602, "delivery.url"],
+    ["another scheme", { delivery: { url: "ftp://a.example/", secret: SECRET } }, -32602, "https://"],
+    ["a password in it", { delivery: { url: "https://u:p@a.example/", secret: SECRET } }, -32602, "password"],
+    ["a long address", { delivery: { url: `https://a.example/${"a".repeat(2_048)}`, secret: SECRET } }, -32602, "2048"],
+    ["another way", { delivery: { mode: "carrier-pigeon", url: "https://a.example/", secret: SECRET } }, -32602, "delivery.mode"],
+    ["no delivery", { delivery: undefined }, -32602, "delivery is required"],
+    ["an unknown event", { name: "nothing" }, -32011, "no event type"],
+    ["unknown arguments", { arguments: { colour: "red" } }, -32602, "arguments"],
+    ["a forged cursor", { cursor: "1.x" }, -32602, "cursor"],
+    ["a negative time", { ttlMs: -1 }, -32602, "ttlMs"],
+  ])("with %s is refused with what is wrong", async (_name, params, code, message) => {
+    const { error } = await subscribe(params);
+    expect(error).toMatchObject({ code, message: expect.stringContaining(message) });
+    expect(bodies).toEqual([]);
+  });
+
+  test("to an address of the deployment's own network is refused unless that is allowed", async () => {
+    await serve({ isPrivate: false });
+    const addresses = [
+      "https://127.0.0.1/",
+      "https://localhost/",
+      "https://169.254.169.254/latest",
+      "https://[::1]/",
+      "https://[::ffff:10.0.0.1]/",
+      "https://0x7f000001/",
+    ];
+    for (const url of addresses) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect((await subscribe({ delivery: { url, secret: SECRET } })).error, url).toMatchObject({
+        code: -32602,
+        message: expect.stringContaining("public"),
+      });
+    }
+    expect((await subscribe()).error).toMatchObject({ code: -32602, message: expect.stringContaining("https://") });
+  });
+
+  test("is refused beyond the number that one may have, and that a deployment takes; at the limit it is taken and renewed", async () => {
+    const of = (tool: string, principal: string) => subscribe({ arguments: { tool } }, principal);
+    for (const tool of ["a", "b", "c"]) {
+      // oxlint-disable-next-line no-await-in-loop -- in their order
+      expect((await of(tool, "ada")).error).toBeUndefined();
+    }
+    expect((await of("d", "ada")).error).toMatchObject({ code: -32013, data: { limit: "subscriptions", max: 3 } });
+    expect((await of("a", "ada")).error).toBeUndefined();
+    expect((await of("a", "bob")).error).toBeUndefined();
+    expect((await of("b", "bob")).error).toMatchObject({ code: -32013, data: { limit: "subscriptions", max: 4 } });
+  });
+});
