@@ -20,7 +20,8 @@ export interface OutboxEntry {
 }
 
 export interface OutboxChange {
-  readonly what: "asked" | "answered" | "overdue" | "withdrawn" | "closed" | "completed" | "failed" | "cancelled";
+  /** `handed`: somebody who was asked has handed their part on to this audience. */
+  readonly what: "asked" | "handed" | "answered" | "overdue" | "withdrawn" | "closed" | "completed" | "failed" | "cancelled";
   /** Of the ask; absent where the task ended. */
   readonly key?: string;
   /** The names in the ask's audience, as `names` returns them; empty if only the owner was asked. */

@@ -132,6 +132,7 @@ function before(place: readonly PartitionPlace[], { partition }: OutboxEntry): s
   return place[partition]?.after ?? "0-0";
 }
 
+const OPENED = new Set<OutboxChange["what"]>(["asked", "handed"]);
 const ENDED = new Set<OutboxChange["what"]>(["completed", "failed", "cancelled"]);
 const SETTLED = new Set<OutboxChange["what"]>(["answered", "overdue", "withdrawn", "closed"]);
 
@@ -152,10 +153,10 @@ function mayConcern(
     case "task.ended":
       return isMine && !call.hidden && ENDED.has(what);
     case "task.changed":
-      return isMine && !call.hidden;
+      return isMine && !call.hidden && what !== "handed";
     case "ask.opened":
     case "ask.settled": {
-      if (key === undefined || !(filter.type === "ask.opened" ? what === "asked" : SETTLED.has(what))) return false;
+      if (key === undefined || !(filter.type === "ask.opened" ? OPENED.has(what) : SETTLED.has(what))) return false;
       if (filter.from !== undefined && (filter.from === "me") !== isOwner) return false;
       const isAsked = audience.length === 0 ? isOwner : audience.some((name) => names.has(name));
       // Of a question to others, the owner hears the end.
@@ -172,8 +173,8 @@ function concernsOperator(
 ): boolean {
   const isCalled = !isChildId(taskId) && !call.hidden;
   if (type === "task.ended") return isCalled && ENDED.has(what);
-  if (type === "task.changed") return isCalled;
-  return key !== undefined && !key.includes(":") && (type === "ask.opened" ? what === "asked" : SETTLED.has(what));
+  if (type === "task.changed") return isCalled && what !== "handed";
+  return key !== undefined && !key.includes(":") && (type === "ask.opened" ? OPENED.has(what) : SETTLED.has(what));
 }
 
 async function dataOf(
@@ -240,7 +241,8 @@ async function dataForOperator(
   const task = await store.load(taskId);
   const ask = task?.asks.find((open) => open.key === key);
   if (!ask || !isForPerson(ask)) return { ...about, isOpen: false };
-  const { request, audience, deadlineMs, askedAtMs } = ask;
+  const { request, audience, deadlineMs, askedAtMs, thread } = ask;
+  const to = what === "handed" ? thread?.delegations?.at(-1)?.to : audience?.to;
   const { dueMs } = aboutOf(request) ?? {};
   return {
     ...about,
@@ -248,7 +250,7 @@ async function dataForOperator(
     priority: priorityOf(request),
     deadline: new Date(deadlineMs).toISOString(),
     ...(dueMs !== undefined && { due: new Date(askedAtMs + dueMs).toISOString() }),
-    ...(audience && { to: audience.to as JsonObject | string }),
+    ...(to !== undefined && { to: to as JsonObject | string }),
     isOpen: true,
   };
 }

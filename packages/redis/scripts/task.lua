@@ -307,8 +307,12 @@ end
 local OUTBOX = string.gsub(due, 'due$', 'outbox')
 local OUTSIDE = { asked = 1, answered = 1, overdue = 1, withdrawn = 1, closed = 1, completed = 1, failed = 1, cancelled = 1 }
 
+-- To whom this script has handed on an ask of its own task: its key, a line feed, the digests of their names.
+local handed_on
+
 local function post(state, now_ms)
   local changes = {}
+  if handed_on and nested == 0 then changes[1] = 'handed:' .. handed_on end
   for _, change in ipairs(happened) do
     local what, key = string.match(change, '^(%a+):?(.*)$')
     if OUTSIDE[what] and (key == '' or is_question('ask:' .. key)) then

@@ -40,7 +40,10 @@ local function write()
   redis.call('HINCRBY', task, 'threads', added)
   redis.call('HSET', task, 'thread:' .. key, state.revision + 1 .. ' ' .. thread)
   count_more(state, added)
-  if names ~= '' then enter_more(key, string.match(ask, '^%S+ %S+ (.*)$'), names) end
+  if names ~= '' then
+    enter_more(key, string.match(ask, '^%S+ %S+ (.*)$'), names)
+    handed_on = key .. '\n' .. names
+  end
   local asked = redis.call('HGET', journal, 'asked ' .. key)
   if asked then tell_asked(asked) end
   happens_to_ask('thread', key)

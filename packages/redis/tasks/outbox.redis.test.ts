@@ -2,6 +2,7 @@
 import {
   type Caller,
   cursorOfPlace,
+  namesOfAudience,
   type Occurrence,
   type OccurrenceFilter,
   type OccurrencesRead,
@@ -121,6 +122,21 @@ describe("who hears what", () => {
   test("what a tool waits for from other systems is nobody's question", async () => {
     await life().parked([anEvent("paid")], { principal: "ada" });
     for (const type of ["ask.opened", "task.changed"] as const) expect(await heard(ada, type)).toEqual([]);
+  });
+
+  test("who is handed a question hears of it, and those who knew of it do not hear again", async () => {
+    const taskId = await life().parked([anAsk("size", FOR_FINANCE)], { principal: "ada" });
+    const carol = callerNamed("carol");
+    expect(await heard(carol, "ask.opened")).toEqual([]);
+    const to = { people: ["carol"] };
+    const thread = { comments: 0, delegations: [{ from: { by: "bob" }, to }], delegated: 1 };
+    const asks = { taskId, key: "size", digest: "digest-of-size", nowMs: Date.now() };
+    expect(await opened.store.writeThread({ ...asks, thread, handedTo: namesOfAudience({ to }), history: [] })).toBe("accepted");
+    expect(await heard(carol, "ask.opened")).toMatchObject([{ taskId, key: "size", from: "others", isOpen: true }]);
+    // Who handed their part on is not asked any more, and others of the group were told before.
+    expect(await heard(bob, "ask.opened")).toEqual([]);
+    expect(await heard(callerNamed("dora", { groups: ["finance"] }), "ask.opened")).toHaveLength(1);
+    expect(await heard(ada, "task.changed")).toMatchObject([{ change: "asked" }]);
   });
 
   test("a child's question is heard of once: by its owner at the task that was called, by others at the child", async () => {
