@@ -28,8 +28,11 @@ export interface Expected {
   readonly toolMaySayNo?: boolean;
 }
 
-/** docs/errors.md; −32050 is a tool's own. */
-const CODES = new Set([-32_700, -32_600, -32_601, -32_602, -32_603, -32_020, -32_021, -32_022, -32_002, -32_042, -32_050]);
+/** docs/errors.md, those of events with it; −32050 is a tool's own. */
+const CODES = new Set([
+  -32_700, -32_600, -32_601, -32_602, -32_603, -32_020, -32_021, -32_022, -32_002, -32_042, -32_050, -32_011, -32_012, -32_013, -32_014,
+  -32_015,
+]);
 const INTERNAL_ERROR = -32_603;
 const STATUSES = new Set([200, 202, 204, 400, 403, 404, 405, 406, 413, 415, 431, 408, 417]);
 

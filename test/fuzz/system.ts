@@ -85,6 +85,7 @@ export async function startSystem(): Promise<System> {
       PARLEY_METRICS_PORT: "0",
       PARLEY_PAGE_SIZE: String(PAGE_SIZE),
       PARLEY_SECRET: SECRET,
+      PARLEY_OUTBOX: "true",
       // Moments that callers wait for: short, since there are thousands of them.
       PARLEY_TASK_GRACE: "20ms",
       PARLEY_RESUMABLE_AFTER: "20ms",

@@ -310,6 +310,53 @@ const METHODS: { readonly [method: string]: Method } = {
       return taskIds.length > 0 && !("extensions" in capabilities) ? "refused" : "accepted";
     },
   },
+  "events/list": LIST,
+  "events/poll": {
+    params: fc.record(
+      {
+        name: fc.constantFrom("ask.opened", "ask.settled", "task.changed", "task.ended"),
+        arguments: fc.constantFrom<JsonObject>({}, { tool: "several" }, { taskId: "0-AAAAAAAAAAAAAAAAAAAAAA" }),
+        cursor: fc.constant(null),
+        maxEvents: fc.constantFrom(1, 50, 1_000_000),
+      },
+      { requiredKeys: ["name"] },
+    ) as fc.Arbitrary<JsonObject>,
+    fields: [
+      { path: ["params", "name"], is: "string", required: true },
+      { path: ["params", "arguments"], is: "object" },
+      { path: ["params", "cursor"], is: "string" },
+    ],
+    changes: fc.oneof(
+      set("an event that there is not", ["params", "name"], fc.constantFrom("ask", "__proto__", "", "task.ended ", "x".repeat(10_000)), {
+        due: "refused",
+        codes: [-32_011],
+      }),
+      set(
+        "a cursor that nobody issued",
+        ["params", "cursor"],
+        fc.constantFrom("", "1", "1.x", "2.1-0", "1.1-99999999999999999999", "9".repeat(50_000)),
+        {
+          due: "refused",
+          codes: INVALID_PARAMS,
+        },
+      ),
+      set(
+        "arguments that it does not take",
+        ["params", "arguments"],
+        fc.constantFrom<JsonObject>({ colour: 1 }, { tool: 7 }, { from: "x" }),
+        {
+          due: "refused",
+          codes: INVALID_PARAMS,
+        },
+      ),
+    ),
+  },
+  "events/subscribe": {
+    params: fc.constant<JsonObject>({ name: "ask.opened", delivery: { mode: "webhook", url: "https://a.example/", secret: "whsec_AAAA" } }),
+    fields: [],
+    // Nobody is known here, so nothing is posted to anybody.
+    due: () => "refused",
+  },
   "tasks/get": { params: fc.constant({ taskId: TASK }), fields: [TASK_ID], changes: otherTask(), needsTasks: true },
   "tasks/cancel": { params: fc.constant({ taskId: TASK }), fields: [TASK_ID], changes: otherTask(), needsTasks: true },
   "tasks/update": {
