@@ -17,6 +17,7 @@ import Fastify, { type FastifyInstance } from "fastify";
 import { type Catalogues, followOccurrences, noteQuota, type Rates, type Repeats, type Services, type SessionStore } from "@parley/core";
 import type { ServerFacts } from "@parley/protocol";
 import type { Login, OauthDirectory } from "@parley/identity";
+import { ASK_VIEW } from "@parley/web";
 import type { DepositSeal } from "@parley/node";
 import type { Telemetry } from "@parley/telemetry";
 import type { FrontEnd } from "./front-end/front-end.ts";
@@ -156,7 +157,13 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       own: { what: "streams of this caller (PARLEY_QUOTA_STREAMS)", most: limits.streamsMax },
     }),
     rates: auditedRates(rates, services),
-    ladder: { ...deps.ladder, pageOf: addresses.urlOf, hasLogin: pages.visitors.ticket === undefined },
+    ladder: {
+      ...deps.ladder,
+      rungs: new Set([...deps.ladder.rungs].filter((rung) => rung !== "apps" || ASK_VIEW !== undefined)),
+      pageOf: addresses.urlOf,
+      hasLogin: pages.visitors.ticket === undefined,
+      askView: ASK_VIEW,
+    },
     limits,
     times,
     pageSize: facts.pageSize,

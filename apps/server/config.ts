@@ -122,7 +122,7 @@ export const SERVER_SETTINGS = z.object({
   ),
 
   PARLEY_RUNGS: list(RUNGS, rungProblem).describe(
-    "How the questions of a call may reach a client, the best first: task, input_required, held, text. A client that could use only what is left out gets an error where a tool asks.",
+    "How the questions of a call may reach a client, the best first: task, input_required, held, apps, text. A client that could use only what is left out gets an error where a tool asks.",
   ),
   PARLEY_TASK_TOOL: toolName("parley_task").describe(
     "Name of the tool with which a model waits for a call that it got as text; off serves none. Only clients that know nothing but tools see it.",

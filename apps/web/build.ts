@@ -27,6 +27,33 @@ function digestOfSources(): string {
   return hash.digest("hex");
 }
 
+/**
+ * The view for hosts of MCP Apps, as one file that loads nothing. Its own policy allows its script and its style and nothing else, whatever the host
+ * allows.
+ */
+function askView(script: string): string {
+  const styleOf = (file: string) => readFileSync(join(import.meta.dirname, file), "utf8");
+  // What would end the element.
+  const code = script.replaceAll("</script", "<\\/script").trim();
+  const style = `${byTheme(styleOf("styles/tokens.css"))}\n${styleOf("src/ask/ask.css")}`;
+  const hash = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+  const policy = `default-src 'none'; script-src ${hash(code)}; style-src ${hash(style)}; base-uri 'none'; form-action 'none'`;
+  return [
+    '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+    `<meta http-equiv="Content-Security-Policy" content="${policy}">`,
+    '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Open questions</title>',
+    `<style>${style}</style></head><body><main id="view"></main><script type="module">${code}</script></body></html>`,
+  ].join("\n");
+}
+
+/** The host says which theme it has, whatever the browser prefers. */
+function byTheme(tokens: string): string {
+  const DARK = /@media \(prefers-color-scheme: dark\) \{\s*:root \{([^}]*)\}\s*\}/;
+  const [, dark] = DARK.exec(tokens) ?? [];
+  if (dark === undefined) throw new Error("styles/tokens.css has no dark theme as build.ts knows it");
+  return tokens.replace(DARK, `:root[data-theme="light"] { color-scheme: light; }\n:root[data-theme="dark"] { color-scheme: dark;${dark}}`);
+}
+
 /** Returns false if vite is not installed. */
 async function build(): Promise<boolean> {
   const vite = await import("vite").catch(() => undefined);
@@ -49,6 +76,15 @@ async function build(): Promise<boolean> {
       },
     },
   });
+  await vite.build({
+    configFile,
+    build: {
+      outDir: "dist/ask",
+      rolldownOptions: { input: join(import.meta.dirname, "src/ask/main.tsx"), output: { format: "es", entryFileNames: "ask.js" } },
+    },
+  });
+  writeFileSync(join(DIST, "ask/ask.html"), askView(readFileSync(join(DIST, "ask/ask.js"), "utf8")));
+  rmSync(join(DIST, "ask/ask.js"));
   for (const file of globSync("**/*.{html,js,css,svg}", { cwd: DIST })) {
     const content = readFileSync(join(DIST, file));
     writeFileSync(join(DIST, `${file}.br`), brotliCompressSync(content));
@@ -58,5 +94,5 @@ async function build(): Promise<boolean> {
 }
 
 const digest = digestOfSources();
-const isFresh = existsSync(join(DIST, "play/index.html")) && existsSync(STAMP) && readFileSync(STAMP, "utf8") === digest;
+const isFresh = existsSync(join(DIST, "ask/ask.html")) && existsSync(STAMP) && readFileSync(STAMP, "utf8") === digest;
 if (!isFresh && (await build())) writeFileSync(STAMP, digest);

@@ -16,6 +16,11 @@ export const PAGES_SCRIPT: string | undefined = existsSync(SCRIPT_DIRECTORY)
   ? readdirSync(SCRIPT_DIRECTORY).find((name) => name.endsWith(".js"))
   : undefined;
 
+const VIEW = join(import.meta.dirname, "dist/ask/ask.html");
+
+/** The view of open questions for hosts of MCP Apps, one file. Undefined if it is not built: such hosts then tell their users in words. */
+export const ASK_VIEW: string | undefined = existsSync(VIEW) ? readFileSync(VIEW, "utf8") : undefined;
+
 const styleOf = (file: string) => readFileSync(join(import.meta.dirname, "styles", file), "utf8");
 
 /** Colours and type of every page. */

@@ -240,6 +240,6 @@ export type UnlistedResources = Pick<ResourceTemplate, "match" | "read">;
 
 /** The content of a resource in MCP's shape: text, or bytes in base64. */
 export type ResourceContents =
-  | { readonly uri: string; readonly mimeType?: string; readonly text: string }
+  | { readonly uri: string; readonly mimeType?: string; readonly text: string; readonly _meta?: JsonObject }
   /** `blob` is base64. */
   | { readonly uri: string; readonly mimeType?: string; readonly blob: string };

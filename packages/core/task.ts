@@ -24,6 +24,13 @@ export interface ClientCapabilities {
   readonly elicitation?: { readonly form: boolean; readonly url: boolean };
   readonly sampling?: { readonly tools: boolean };
   readonly roots?: boolean;
+  /** It shows views of servers (MCP Apps). No ask needs it. */
+  readonly views?: boolean;
+}
+
+/** What is kept of them with a call: no view is shown by a task. */
+export function withoutViews({ views: _views, ...requests }: ClientCapabilities): ClientCapabilities {
+  return requests;
 }
 
 /** Who called what, and when; fixed when the task is created. Small, so that reading a task's state is cheap. */

@@ -30,7 +30,19 @@ export function readCapabilities(declared: Wire): ClientCapabilities | string {
       : {}),
     ...(isObject(sampling) ? { sampling: { tools: isObject(given(sampling, "tools")) } } : {}),
     ...(isObject(given(declared, "roots")) ? { roots: true } : {}),
+    ...(showsViews(declared) ? { views: true } : {}),
   };
+}
+
+/** MCP Apps: how hosts that show views of servers say so, in every revision. */
+export const UI_EXTENSION = "io.modelcontextprotocol/ui";
+export const VIEW_MIME_TYPE = "text/html;profile=mcp-app";
+
+function showsViews(declared: Wire): boolean {
+  const extensions = given(declared, "extensions");
+  const ui = isObject(extensions) ? given(extensions, UI_EXTENSION) : undefined;
+  const types = isObject(ui) ? given(ui, "mimeTypes") : undefined;
+  return Array.isArray(types) && types.includes(VIEW_MIME_TYPE);
 }
 
 /** The capabilities in `needed` that were not declared; undefined if none is missing. */

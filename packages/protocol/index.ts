@@ -6,7 +6,14 @@
  *
  * This entry point has what both families share. It knows no revision.
  */
-export { capabilityRequired, missingCapabilities, requiredCapabilities, type RequiredCapabilities } from "./capabilities.ts";
+export {
+  capabilityRequired,
+  missingCapabilities,
+  requiredCapabilities,
+  type RequiredCapabilities,
+  UI_EXTENSION,
+  VIEW_MIME_TYPE,
+} from "./capabilities.ts";
 export { CREDENTIAL_ERRORS } from "./credential-errors.ts";
 export { isDefect } from "./failures.ts";
 export { type DeliveryMode, EVENTS_ERRORS, eventOf, eventStream } from "./events.ts";
@@ -40,7 +47,7 @@ export {
   type Wire,
 } from "./json-rpc.ts";
 export { growingPollInterval } from "./poll-interval.ts";
-export { askableOn, type Climber, type Rung, RUNGS, rungOf } from "./ladder.ts";
+export { askableOn, type Climber, isInWords, type Rung, RUNGS, rungOf } from "./ladder.ts";
 export { messageOf } from "./ask-message.ts";
 export { resultOf } from "./result-of.ts";
 export type { ServerFacts } from "./server-facts.ts";

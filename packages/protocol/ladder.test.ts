@@ -7,7 +7,14 @@ const URL_ONLY = { form: false, url: true };
 
 const all = new Set(RUNGS);
 const without = (...forbidden: readonly Rung[]) => new Set(RUNGS.filter((rung) => !forbidden.includes(rung)));
-const client = (more: Partial<Climber>): Climber => ({ takesTask: false, asksBy: "held", shows: NOTHING, calls: "tool", ...more });
+const client = (more: Partial<Climber>): Climber => ({
+  takesTask: false,
+  asksBy: "held",
+  shows: NOTHING,
+  showsViews: false,
+  calls: "tool",
+  ...more,
+});
 
 describe("the rung of a request", () => {
   test.each<[string, Climber, ReadonlySet<Rung>, Rung | undefined]>([
@@ -19,6 +26,13 @@ describe("the rung of a request", () => {
     ["a session with pages only", client({ shows: URL_ONLY }), all, "held"],
     ["a 2026 client with tools only", client({ asksBy: "input_required" }), all, "text"],
     ["a session with tools only", client({}), all, "text"],
+    ["a 2026 client whose host shows views", client({ asksBy: "input_required", showsViews: true }), all, "apps"],
+    ["a session whose host shows views", client({ showsViews: true }), all, "apps"],
+    ["a session with forms whose host shows views", client({ shows: FORM, showsViews: true }), all, "held"],
+    ["a client with tasks whose host shows views", client({ takesTask: true, showsViews: true }), all, "task"],
+    ["a prompt of a client whose host shows views", client({ showsViews: true, calls: "prompt" }), all, undefined],
+    ["views are forbidden", client({ showsViews: true }), without("apps"), "text"],
+    ["text is forbidden to a client whose host shows views", client({ showsViews: true }), without("text"), "apps"],
     ["a prompt of a client with tools only", client({ calls: "prompt" }), all, undefined],
     ["a prompt of a session with forms", client({ calls: "prompt", shows: FORM }), all, "held"],
     ["tasks are forbidden", client({ takesTask: true, asksBy: "input_required", shows: FORM }), without("task"), "input_required"],
@@ -40,6 +54,7 @@ describe("the rung of a request", () => {
     ["task", true],
     ["input_required", true],
     ["held", true],
+    ["apps", false],
     ["text", false],
     [undefined, false],
   ])("%s: forms are asked during the call: %s; the client's model and folders always are", (rung, isAsked) => {

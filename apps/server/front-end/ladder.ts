@@ -13,4 +13,6 @@ export interface Ladder extends LadderSettings {
   pageOf(taskId: string, key: string): string;
   /** False: everyone is the same person, and the address of a page alone opens it. */
   readonly hasLogin: boolean;
+  /** The view for hosts of MCP Apps, as HTML. Undefined: it is not built, and no client is on the rung of `apps`. */
+  readonly askView: string | undefined;
 }

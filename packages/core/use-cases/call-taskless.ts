@@ -1,5 +1,6 @@
 /** A caller calls a tool or a prompt and waits for it. Nothing is written unless the call turns out to need a task. */
 import type { Runnable, TasklessCall, TasklessResult } from "../catalogue.ts";
+import { withoutViews } from "../task.ts";
 import { type CreateTask, keptArguments } from "./create-task.ts";
 import type { Services } from "./services.ts";
 
@@ -25,7 +26,7 @@ export async function callTaskless(
   const call: TasklessCall = {
     arguments: args,
     principal: caller.principal,
-    capabilities,
+    capabilities: withoutViews(capabilities),
     hidden,
     signal,
     ...(traceparent !== undefined && { traceparent }),

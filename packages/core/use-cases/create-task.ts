@@ -8,7 +8,7 @@ import { isCounted, quotaExceeded, quotasIn, type TaskQuotas } from "../callers/
 import { shareOf } from "../callers/shares.ts";
 import { describeViolations } from "../values/schema-violation.ts";
 import type { Settings } from "../settings.ts";
-import type { Call, ClientCapabilities, JsonObject, Task } from "../task.ts";
+import { type Call, type ClientCapabilities, type JsonObject, type Task, withoutViews } from "../task.ts";
 import { getOwnTask } from "./get-task.ts";
 import type { Services } from "./services.ts";
 
@@ -154,7 +154,7 @@ export function describeCall(
     principal: caller.principal,
     ...(caller.person !== undefined && { person: caller.person }),
     ...(caller.tenant !== DEFAULT_TENANT && { tenant: caller.tenant }),
-    capabilities,
+    capabilities: withoutViews(capabilities),
     createdAtMs: services.clock.now(),
     retentionMs: retentionOf(services.settings, runnable.settings.retentionMs),
     seed: services.ids.token(),

@@ -192,6 +192,7 @@ describe("a call", () => {
     ["s", { sampling: { tools: false } }],
     ["st", { sampling: { tools: true } }],
     ["r", { roots: true }],
+    ["v", { views: true }],
     ["efustr", { elicitation: { form: true, url: true }, sampling: { tools: true }, roots: true }],
   ])("of a client that can be asked for %j has these capabilities", (letters, capabilities) => {
     expect(packCapabilities(capabilities)).toBe(letters);

@@ -671,7 +671,7 @@ function unpackRequest(packed: PackedRequest): Open["request"] {
 }
 
 /** One letter for each capability: elicitation, form, url, sampling, its tools, roots. */
-export function packCapabilities({ elicitation, sampling, roots }: ClientCapabilities): string {
+export function packCapabilities({ elicitation, sampling, roots, views }: ClientCapabilities): string {
   const letters = [
     elicitation && "e",
     elicitation?.form && "f",
@@ -679,6 +679,7 @@ export function packCapabilities({ elicitation, sampling, roots }: ClientCapabil
     sampling && "s",
     sampling?.tools && "t",
     roots && "r",
+    views && "v",
   ];
   return letters.filter((letter) => letter).join("");
 }
@@ -689,5 +690,6 @@ export function unpackCapabilities(letters: string): ClientCapabilities {
     ...(has("e") && { elicitation: { form: has("f"), url: has("u") } }),
     ...(has("s") && { sampling: { tools: has("t") } }),
     ...(has("r") && { roots: true }),
+    ...(has("v") && { views: true }),
   };
 }

@@ -5,7 +5,7 @@
  *   otherwise ───────▶ carry      a hidden task, followed on the stream of the request until it ends
  */
 import { createTask, getOwnTask, isFinished, isSettled, newTaskId, ParleyError, waitForTask, type Runnable, type Tool } from "@parley/core";
-import { askableOn, type CallTool, capabilityRequired, type GetPrompt, missingCapabilities, type Rung } from "@parley/protocol";
+import { askableOn, type CallTool, capabilityRequired, type GetPrompt, isInWords, missingCapabilities, type Rung } from "@parley/protocol";
 import { ANSWERED, type Handled } from "../shared/answer.ts";
 import { resultWithoutTask } from "../shared/call-taskless.ts";
 import { holdNew, holdOpen } from "../shared/hold-open.ts";
@@ -20,7 +20,8 @@ import { waitsOf } from "./session-waits.ts";
 
 /** Throws TOOL_NOT_FOUND, CAPABILITY_REQUIRED, TASK_REQUIRED, TASK_UNSUPPORTED, INVALID_ARGUMENTS, TOO_MANY_CALLS, OVERLOADED. */
 export async function callTool(route: SessionRoute, intent: CallTool, exchange: SessionExchange): Promise<Handled> {
-  const poll = pollAnswer(route, { name: intent.name, exchange });
+  const inCall = rungInSession(route, exchange, { takesTask: false, calls: "tool" });
+  const poll = pollAnswer(route, { name: intent.name, exchange, rung: inCall });
   if (poll) return exchange.encode.callResult(await poll(intent.arguments, waitsOf(route, exchange)));
   const tool = toolOf(exchange.catalogue, intent.name);
   const missing = missingCapabilities(tool.needs, exchange.session.capabilities);
@@ -31,7 +32,7 @@ export async function callTool(route: SessionRoute, intent: CallTool, exchange: 
   if (tool.task === "required") {
     throw new ParleyError("TASK_REQUIRED", `tool ${tool.name} runs only as a task: send params.task`);
   }
-  return await carry(route, on(rung, exchange), { runnable: tool, intent, isText: rung === "text" });
+  return await carry(route, on(rung, exchange), { runnable: tool, intent, isText: isInWords(rung) });
 }
 
 /** Throws PROMPT_NOT_FOUND, INVALID_ARGUMENTS, TOO_MANY_CALLS, OVERLOADED. */
@@ -91,7 +92,7 @@ async function handOut(
 interface Carry {
   readonly runnable: Runnable;
   readonly intent: CallTool | GetPrompt;
-  /** On the rung of text: its questions are told in words. */
+  /** On a rung of words: its questions are told in words. */
   readonly isText: boolean;
 }
 

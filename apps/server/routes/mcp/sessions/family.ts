@@ -37,7 +37,7 @@ import { reportDefect } from "../shared/defects.ts";
 import type { Family, FamilyDeps } from "../shared/family.ts";
 import { refusalReply } from "../shared/refusals.ts";
 import { permitted, withinRates } from "../shared/permitted.ts";
-import { withPollTools } from "../shared/poll-tools.ts";
+import { offeredOn } from "../shared/offered-on.ts";
 import type { Action } from "../shared/action.ts";
 import { askIds } from "./ask-ids.ts";
 import { batch } from "./batch.ts";
@@ -113,12 +113,18 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     request.rpcVersion = version;
     const encode = route.encoders.get(version);
     if (!encode) throw new Error(`no encoder for ${version}`);
+    // Whatever its streams will allow, it must read here that there are resources.
+    const offered = offeredOn(capabilities.views === true && route.ladder.rungs.has("apps") ? "apps" : undefined, {
+      catalogue: request.catalogue,
+      intent: { type: "discover" },
+      ladder: route.ladder,
+    });
     const owner = { principal, ...(tenant !== DEFAULT_TENANT && { tenant }) };
     const session = { id: services.ids.uuid(), ...owner, version, capabilities, ...(clientInfo && { clientInfo }) };
     await sessions.open(session, times.sessionTtlMs);
     log.info({ version, client: clientInfo?.name }, "session opened");
     void reply.header("mcp-session-id", session.id);
-    sendJson(reply, 200, resultMessage(id, encode.initialize(request.catalogue)));
+    sendJson(reply, 200, resultMessage(id, encode.initialize(offered)));
   }
 
   interface Answering {
@@ -129,10 +135,8 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
   async function answerRequest(context: SessionContext, request: Request<SessionIntent>, answering: Answering): Promise<void> {
     const { id, method, intent, wants } = request;
     const door = `${context.session.version} ${method}`;
-    const isText =
-      intent.type === "listTools" &&
-      rungInSession(route, { ...context, channel: answering.channel }, { takesTask: false, calls: "tool" }) === "text";
-    const catalogue = isText ? withPollTools(context.catalogue, route) : context.catalogue;
+    const rung = rungInSession(route, { ...context, channel: answering.channel }, { takesTask: false, calls: "tool" });
+    const catalogue = offeredOn(rung, { catalogue: context.catalogue, intent, ladder: route.ladder });
     const exchange: SessionExchange = { ...context, catalogue, door, id, method, wants: wantsOf(context, wants), ...answering };
     await answer(route, exchange, { intent, handle: () => dispatch(route, intent, exchange) });
   }

@@ -19,7 +19,7 @@
  *   follow-call/questions.ts      asks and withdraws               follow-call/take-over.ts    the connection that has the stream
  */
 import { CallCancelled, isFinished, ParleyError, readable, RequestCancelled, type Task, type TaskWatch } from "@parley/core";
-import { type Reply, resultMessage, resultOf } from "@parley/protocol";
+import { isInWords, type Reply, resultMessage, resultOf, type Rung } from "@parley/protocol";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
 import { readFeedPage } from "../shared/feed-pages.ts";
@@ -87,11 +87,8 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
     const taking = cursor.stream === "call" && cursor.event > 0 ? await takeOver(route, task.id) : undefined;
     let isTaken = false;
     if (cursor.stream === "result" || isJoined) hold = await takeHold(route, exchange, { event: cursor.event, onChange: watch.wake });
-    const isText =
-      cursor.stream === "call" &&
-      task.call.kind === "tool" &&
-      !task.call.hidden &&
-      rungInSession(route, exchange, { takesTask: false, calls: "tool" }) === "text";
+    const rung = rungInSession(route, exchange, { takesTask: false, calls: "tool" });
+    const isText = cursor.stream === "call" && task.call.kind === "tool" && !task.call.hidden && isInWords(rung);
     const questions = createQuestions(route, exchange, events, { taskId: task.id, hold, isText });
     stops.push(questions.leave);
     questions.shownBefore(task);
@@ -121,7 +118,7 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
         return followed;
       }
       // What the client's model or folders answer is asked first: its question is gone once the call has ended.
-      if (isText && waitsForPeople(task) && !task.asks.some(questions.canAsk)) return answered(inWords());
+      if (isText && waitsForPeople(task) && !task.asks.some(questions.canAsk)) return answered(inWords(rung));
       // What could not be asked is asked after the next look at the task.
       await unlessAway(() => (hold && !isJoined ? questions.askOnHeldStream(task, hold) : questions.ask(task)));
       if (released && events.canComeBack) {
@@ -165,9 +162,9 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
     return events.answer(given);
   }
 
-  function inWords(): Reply {
+  function inWords(rung: Rung | undefined): Reply {
     const tool = exchange.catalogue.tools.get(task.call.name);
-    const said = exchange.encode.callResult(waitingResult(route, exchange, { task, tool }));
+    const said = exchange.encode.callResult(waitingResult(route, exchange, { task, tool, rung }));
     return { httpStatus: 200, message: resultMessage(exchange.id, said) };
   }
 

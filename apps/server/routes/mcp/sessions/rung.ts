@@ -12,5 +12,5 @@ export function rungInSession(
 ): Rung | undefined {
   // Its questions come on a stream.
   const shows = { form: acceptsStream && dialect.canAsk(FORM, capabilities), url: acceptsStream && dialect.canAsk(URL, capabilities) };
-  return rungOf({ ...climber, asksBy: "held", shows }, ladder.rungs);
+  return rungOf({ ...climber, asksBy: "held", shows, showsViews: capabilities.views === true }, ladder.rungs);
 }

@@ -3,36 +3,37 @@
  * user said. They are answered here, without a task, and each takes a place among the held calls while it waits.
  */
 import {
-  answerTask,
   type Ask,
   describeProblems,
   findTask,
   type Catalogue,
   fieldsOf,
   getOwnTask,
-  isCounted,
   isFinished,
   type JsonObject,
   listAsks,
   noteShown,
   ParleyError,
   readable,
-  type Receipt,
   SCOPES,
+  type SettledRead,
   type Task,
   type TaskWatch,
   type Tool,
 } from "@parley/core";
-import { isObject } from "@parley/protocol";
+import { isInWords, type Rung, RUNGS } from "@parley/protocol";
 import type { Exchange } from "../../../front-end/exchange.ts";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
 import type { Gate } from "../../../front-end/gate.ts";
-import { requireScopes } from "../../../front-end/protected-resource.ts";
+import type { Ladder } from "../../../front-end/ladder.ts";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
+import { APP_ONLY } from "./ask-view.ts";
 import { isForModel } from "./asks-for-models.ts";
 import { holdOpen } from "./hold-open.ts";
+import { allow, type Became, readAnswer, takeAnswer, textOf } from "./model-answers.ts";
 import { increased, stillWaiting } from "./still-waiting.ts";
 import { unlessAway } from "./unless-redis-away.ts";
+import { ANSWER_TOOL } from "./view-tools.ts";
 import { askLines, seenIn, waitingResult, waitsForPeople } from "./waiting-text.ts";
 
 /** How long one call waits. Many clients give up a request after a minute. */
@@ -42,23 +43,41 @@ const BLIND_POLL_MS = 5_000;
 /** Questions that one list shows. */
 const LISTED_MAX = 20;
 
-/** What a client that knows tools only is offered: its catalogue and these tools. A tool of the deployment with the same name wins. */
-export function withPollTools(catalogue: Catalogue, { ladder }: Pick<FrontEnd, "ladder">): Catalogue {
-  const own = pollTools(ladder).filter(({ name }) => !catalogue.tools.has(name));
+export interface InWords {
+  readonly ladder: Ladder;
+  readonly rung: "apps" | "text";
+}
+
+/** What a client that is told in words is offered: its catalogue and these tools. A tool of the deployment with the same name wins. */
+export function withPollTools(catalogue: Catalogue, { ladder, rung }: InWords): Catalogue {
+  const own = [...pollTools(ladder), ...(rung === "apps" && ladder.asksTool !== undefined ? [answerTool()] : [])].filter(
+    ({ name }) => !catalogue.tools.has(name),
+  );
   if (own.length === 0) return catalogue;
   return { ...catalogue, isPrivate: true, tools: new Map([...catalogue.tools, ...own.map((tool) => [tool.name, tool] as const)]) };
+}
+
+interface PollCall {
+  readonly name: string;
+  readonly exchange: Exchange;
+  /** Of a call that asks; what is open is told as it is on that rung. */
+  readonly rung: Rung | undefined;
 }
 
 export type PollAnswer = (args: JsonObject, waits: Pick<Gate, "enter">) => Promise<JsonObject>;
 
 /** How the tool of that name is answered; undefined if it is not one of these. A client that was once told its name may call it on any rung. */
-export function pollAnswer(
-  route: FrontEnd,
-  { name, exchange }: { readonly name: string; readonly exchange: Exchange },
-): PollAnswer | undefined {
+export function pollAnswer(route: FrontEnd, { name, exchange, rung }: PollCall): PollAnswer | undefined {
   const { taskTool, asksTool, rungs } = route.ladder;
-  if (!rungs.has("text") || exchange.catalogue.tools.has(name)) return undefined;
-  const answer = name === taskTool ? pollTask : name === asksTool ? pollAsks : undefined;
+  if (!RUNGS.some((each) => isInWords(each) && rungs.has(each)) || exchange.catalogue.tools.has(name)) return undefined;
+  const answer =
+    name === taskTool
+      ? pollTask(rung)
+      : name === asksTool
+        ? pollAsks
+        : name === ANSWER_TOOL && rungs.has("apps") && asksTool !== undefined
+          ? answerInView
+          : undefined;
   return (
     answer &&
     (async (args, waits) => {
@@ -75,27 +94,32 @@ export function pollAnswer(
 /** What a model can do something about. Clients do not show it protocol errors. */
 const TOLD: ReadonlySet<string> = new Set(["TASK_NOT_FOUND", "NOT_PERMITTED", "INVALID_ARGUMENTS", "INVALID_CURSOR"]);
 
-async function pollTask(route: FrontEnd, exchange: Exchange, args: JsonObject, waits: Pick<Gate, "enter">): Promise<JsonObject> {
-  const { services } = route;
-  const { caller, catalogue } = exchange;
-  allow(route, exchange, [SCOPES.read]);
-  const [taskId, seen] = [textOf(args, "taskId"), args["seen"]];
-  const task = await holdOpen({ services, waits }, taskId, async (watch) => {
-    const found = await getOwnTask(services, { taskId, caller });
-    const told = typeof seen === "number" ? { seen, timeoutMs: POLL_MS } : { seen: seenIn(found), timeoutMs: BLIND_POLL_MS };
-    return await untilNews(route, exchange, { task: found, watch, ...told });
-  });
-  const { outcome, call } = task;
-  if (outcome?.type === "result" && call.kind === "tool") return outcome.result;
-  if (outcome?.type === "error") return toldModel(`${call.name} failed: ${outcome.error.message}`, true);
-  if (isFinished(task.status)) return toldModel(`${call.name} was cancelled. There is no result.`, true);
-  // This tool promises no structure, whatever the called one does.
-  const { annotations } = catalogue.tools.get(call.name) ?? {};
-  return waitingResult(route, exchange, {
-    task,
-    tool: catalogue.tools.has(call.name) ? { ...(annotations && { annotations }) } : undefined,
-  });
-}
+type Answering = (route: FrontEnd, exchange: Exchange, ...call: Parameters<PollAnswer>) => Promise<JsonObject>;
+
+const pollTask =
+  (rung: Rung | undefined): Answering =>
+  async (route, exchange, args, waits) => {
+    const { services } = route;
+    const { caller, catalogue } = exchange;
+    allow(route, exchange, [SCOPES.read]);
+    const [taskId, seen] = [textOf(args, "taskId"), args["seen"]];
+    const task = await holdOpen({ services, waits }, taskId, async (watch) => {
+      const found = await getOwnTask(services, { taskId, caller });
+      const told = typeof seen === "number" ? { seen, timeoutMs: POLL_MS } : { seen: seenIn(found), timeoutMs: BLIND_POLL_MS };
+      return await untilNews(route, exchange, { task: found, watch, ...told });
+    });
+    const { outcome, call } = task;
+    if (outcome?.type === "result" && call.kind === "tool") return outcome.result;
+    if (outcome?.type === "error") return toldModel(`${call.name} failed: ${outcome.error.message}`, true);
+    if (isFinished(task.status)) return toldModel(`${call.name} was cancelled. There is no result.`, true);
+    // This tool promises no structure, whatever the called one does.
+    const { annotations } = catalogue.tools.get(call.name) ?? {};
+    return waitingResult(route, exchange, {
+      task,
+      tool: catalogue.tools.has(call.name) ? { ...(annotations && { annotations }) } : undefined,
+      rung,
+    });
+  };
 
 interface Watched {
   readonly task: Task;
@@ -203,55 +227,56 @@ function howToPassOn(task: Task, ask: Ask, { tools }: Catalogue): string[] {
 }
 
 async function passOn(route: FrontEnd, exchange: Exchange, args: JsonObject): Promise<JsonObject> {
-  const { services, rates } = route;
-  const { caller, catalogue, door } = exchange;
-  allow(route, exchange, [SCOPES.read, SCOPES.answer]);
-  if (isCounted(caller)) await rates.take(caller, { answers: 1 });
-  const [taskId, key] = [textOf(args, "taskId"), textOf(args, "question")];
-  const { answer: content } = args;
-  if (!isObject(content)) throw new ParleyError("INVALID_ARGUMENTS", "answer must be an object with the fields of the question");
-  const task = await getOwnTask(services, { taskId, caller });
-  const ask = task.asks.find((open) => open.key === key);
-  if (!ask) return toldModel("This question is not open. Call this tool without arguments to see what is open.", true);
-  if (!isForModel(ask, catalogue.tools.get(task.call.name))) {
-    return toldModel("A model must not pass on the answer to this question. The user answers it on its page.", true);
-  }
-  const { receipts } = await answerTask(services, { taskId, caller, door, replies: { [key]: { action: "accept", content } } });
-  const receipt = receipts.get(key);
-  return toldModel(receiptText(receipt), !(receipt?.type === "accepted" || receipt?.type === "duplicate"));
+  const became = await takeAnswer(route, exchange, readAnswer(args));
+  return toldModel(becameText(became), !isTaken(became));
 }
 
-function receiptText(receipt: Receipt | undefined): string {
-  switch (receipt?.type) {
+/** As the view reads it: `receipt`, and what was wrong with each field or who was first. */
+async function answerInView(route: FrontEnd, exchange: Exchange, args: JsonObject, waits: Pick<Gate, "enter">): Promise<JsonObject> {
+  const leave = waits.enter();
+  try {
+    const became = await takeAnswer(route, exchange, readAnswer(args, args["action"] === "decline" ? "decline" : "accept"));
+    const told = toldModel(becameText(became), !isTaken(became));
+    const violations = became.type === "invalid" ? { violations: became.violations.map(({ path, message }) => ({ path, message })) } : {};
+    return {
+      ...told,
+      structuredContent: { receipt: became.type, ...violations, ...(became.type === "late" && { end: endOf(became.end) }) },
+    };
+  } finally {
+    leave();
+  }
+}
+
+function endOf({ end, by, atMs }: SettledRead): JsonObject {
+  const who = by && { by: { name: by.name ?? by.principal, isCaller: by.isCaller } };
+  return { end, ...who, ...(atMs !== undefined && { at: new Date(atMs).toISOString() }) };
+}
+
+function isTaken({ type }: Became): boolean {
+  return type === "accepted" || type === "duplicate";
+}
+
+function becameText(became: Became): string {
+  switch (became.type) {
     case "accepted":
     case "duplicate":
       return "The answer was taken.";
     case "invalid":
-      return `The answer was not taken: ${describeProblems(receipt.violations)}. Ask the user again. Do not guess.`;
+      return `The answer was not taken: ${describeProblems(became.violations)}. Ask the user again. Do not guess.`;
     case "late":
       return "Too late: somebody else has answered, or the question is over.";
     case "forbidden":
       return "The question is for other people.";
-    default:
-      return "This question is not open.";
+    case "for_page":
+      return "A model must not pass on the answer to this question. The user answers it on its page.";
+    case "unknown":
+      return "This question is not open. Call this tool without arguments to see what is open.";
   }
 }
 
 function toldModel(text: string, isError = false): JsonObject {
   return { content: [{ type: "text", text }], ...(isError && { isError }) };
 }
-
-function allow({ resource }: FrontEnd, { caller, method }: Exchange, scopes: readonly string[]): void {
-  if (resource) requireScopes(caller, scopes, method);
-}
-
-function textOf(args: JsonObject, name: string): string {
-  const { [name]: value } = args;
-  if (typeof value === "string" && value.length > 0 && value.length <= TEXT_CHARS_MAX) return value;
-  throw new ParleyError("INVALID_ARGUMENTS", `${name} must be a text, as it was given`);
-}
-
-const TEXT_CHARS_MAX = 500;
 
 function pollTools({ taskTool, asksTool }: FrontEnd["ladder"]): readonly Tool[] {
   return [
@@ -287,6 +312,22 @@ function pollTools({ taskTool, asksTool }: FrontEnd["ladder"]): readonly Tool[] 
           }),
         ]),
   ];
+}
+
+function answerTool(): Tool {
+  const tool = listed(ANSWER_TOOL, {
+    title: "Answer in the view",
+    description: "For the view of open questions only, which calls it when the user has filled in a form. Never call it yourself.",
+    properties: {
+      taskId: { type: "string" },
+      question: { type: "string" },
+      action: { enum: ["accept", "decline"] },
+      answer: { type: "object" },
+    },
+    required: ["taskId", "question", "action"],
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  });
+  return { ...tool, meta: APP_ONLY };
 }
 
 interface Listed {

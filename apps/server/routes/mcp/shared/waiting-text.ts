@@ -4,11 +4,13 @@
  * The sentences are short and say what to do, in order: small models follow that, and invent an answer where a text leaves room for one.
  */
 import { type Ask, cut, isForClientOnly, isFinished, type JsonObject, noteShown, type Task, type Tool } from "@parley/core";
-import { messageOf, namesOf } from "@parley/protocol";
+import { messageOf, namesOf, type Rung } from "@parley/protocol";
 import type { Exchange } from "../../../front-end/exchange.ts";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
 import type { Ladder } from "../../../front-end/ladder.ts";
+import { viewedAsk } from "./ask-view.ts";
 import { isForModel } from "./asks-for-models.ts";
+import { viewTools } from "./view-tools.ts";
 
 const QUESTIONS_MAX = 3;
 const QUESTION_CHARS_MAX = 2_000;
@@ -19,6 +21,8 @@ export interface Waiting {
   readonly task: Task;
   /** What was called; undefined if it is not offered any more. */
   readonly tool: Pick<Tool, "outputSchema" | "annotations"> | undefined;
+  /** On `apps`, the host shows the questions in the view of this server. */
+  readonly rung: Rung | undefined;
 }
 
 type Route = Pick<FrontEnd, "services" | "ladder">;
@@ -26,16 +30,33 @@ type Route = Pick<FrontEnd, "services" | "ladder">;
 /** What the client shows its model while the task is not finished. */
 export function waitingResult(
   { services, ladder }: Route,
-  exchange: Pick<Exchange, "caller" | "door">,
-  { task, tool }: Waiting,
+  exchange: Pick<Exchange, "caller" | "door" | "catalogue">,
+  { task, tool, rung }: Waiting,
 ): JsonObject {
   noteShown(services, exchange, task, forPeople(task.asks));
-  const text = { content: [{ type: "text", text: waitingText({ task, tool }, ladder) }] };
-  const state = { taskId: task.id, state: task.status };
+  const text = { content: [{ type: "text", text: waitingText({ task, tool, rung }, ladder) }] };
+  const state = { taskId: task.id, state: task.status, ...(rung === "apps" && inView({ task, tool }, exchange, ladder)) };
   if (tool?.outputSchema === undefined || services.validate(tool.outputSchema, state).length === 0)
     return { ...text, structuredContent: state };
   // Clients refuse a result without the structure that its tool promises, unless it is an error.
-  return { ...text, isError: true };
+  return { ...text, isError: true, ...(rung === "apps" && { _meta: { "parley/waiting": state } }) };
+}
+
+/** What the view shows, beside the task and its state. */
+function inView({ task, tool }: Omit<Waiting, "rung">, { catalogue }: Pick<Exchange, "catalogue">, ladder: Ladder): JsonObject {
+  const own = forPeople(task.asks);
+  const asks = [...own, ...(task.asksOfOthers ?? [])];
+  const tools = viewTools(catalogue, ladder);
+  return {
+    called: catalogue.tools.get(task.call.name)?.title ?? task.call.name,
+    seen: seenIn(task),
+    asks: asks.slice(0, QUESTIONS_MAX).map((ask) => {
+      const page = addressOf(task, ask, ladder);
+      return viewedAsk(task, { ask, isOwn: own.includes(ask), page }, { tool, takesAnswers: tools.answer !== undefined });
+    }),
+    more: Math.max(0, asks.length - QUESTIONS_MAX),
+    tools: { ...tools },
+  };
 }
 
 /** Whether the call has to be answered in words, because people are asked what this client cannot show. */
@@ -52,7 +73,7 @@ function forPeople(asks: readonly Ask[]): readonly Ask[] {
   return asks.filter(({ request }) => !isForClientOnly(request));
 }
 
-export function waitingText({ task, tool }: Waiting, ladder: Ladder): string {
+export function waitingText({ task, tool, rung }: Waiting, ladder: Ladder): string {
   const { taskTool, asksTool } = ladder;
   const { name } = task.call;
   if (isFinished(task.status)) return `${name} has ended: ${task.status}.`;
@@ -67,10 +88,11 @@ export function waitingText({ task, tool }: Waiting, ladder: Ladder): string {
   }
   const shown = asks.slice(0, QUESTIONS_MAX);
   const more = asks.length - shown.length;
+  const inApp = rung === "apps" ? " The user also sees it in the view of this call." : "";
   const passedOn = asksTool !== undefined && own.some((ask) => isForModel(ask, tool));
   const steps = [
     own.length > 0
-      ? "Show the user the question and the page. Only a person can answer. Do not answer yourself. Do not guess."
+      ? `Show the user the question and the page.${inApp} Only a person can answer. Do not answer yourself. Do not guess.`
       : "Tell the user whose answer is missing. Do not answer yourself. Do not guess.",
     ...(passedOn
       ? [`If the user answers here in the chat, pass on exactly what they said with ${asksTool}. Otherwise they use the page.`]
@@ -114,7 +136,11 @@ function whereAndWhen(task: Pick<Task, "id">, ask: Ask, ladder: Ladder): string[
  * Where the ask is answered. Without a login the address alone opens the page, and what a second person has to agree to must not be opened by the
  * model that reads this: the server has printed the address of its inbox for its user.
  */
-function pageOf({ id }: Pick<Task, "id">, { key, route = { taskId: id, key }, audience }: Ask, ladder: Ladder): string {
-  if (ladder.hasLogin) return `${ladder.pageOf(route.taskId, route.key)} (a person logs in there)`;
-  return audience ? "the inbox, at the address that the server printed when it started" : ladder.pageOf(route.taskId, route.key);
+function pageOf(task: Pick<Task, "id">, ask: Ask, ladder: Ladder): string {
+  const address = addressOf(task, ask, ladder) ?? "the inbox, at the address that the server printed when it started";
+  return ladder.hasLogin ? `${address} (a person logs in there)` : address;
+}
+
+function addressOf({ id }: Pick<Task, "id">, { key, route = { taskId: id, key }, audience }: Ask, ladder: Ladder): string | undefined {
+  return audience && !ladder.hasLogin ? undefined : ladder.pageOf(route.taskId, route.key);
 }

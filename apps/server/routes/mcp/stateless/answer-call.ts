@@ -17,7 +17,7 @@ import {
   type Task,
   waitForTask,
 } from "@parley/core";
-import { requiredCapabilities } from "@parley/protocol";
+import { isInWords, requiredCapabilities } from "@parley/protocol";
 import { waitGateFor } from "../../../front-end/gate.ts";
 import type { Handled } from "../shared/answer.ts";
 import { resultWithoutTask } from "../shared/call-taskless.ts";
@@ -60,7 +60,7 @@ async function withoutTask(route: StatelessRoute, called: Called, exchange: Stat
     runnable,
     arguments: args,
     capabilities: exchange.client.capabilities,
-    hidden: asTask === "never" && called.rung !== "text",
+    hidden: asTask === "never" && !isInWords(called.rung),
     idempotencyKey,
     waits: waitGateFor(route, exchange.caller),
   });
@@ -103,7 +103,7 @@ async function carry(route: StatelessRoute, called: Called, exchange: StatelessE
   const answered = await holdNew({ services, waits: waitGateFor(route, exchange.caller) }, taskId, async (watch) => {
     // The client may have disconnected while this waited for Redis, and may have called again.
     if (exchange.channel.closed.aborted) return abandon(exchange);
-    const task = await createTask(services, runnable, { ...create, hidden: called.rung !== "text", taskId });
+    const task = await createTask(services, runnable, { ...create, hidden: !isInWords(called.rung), taskId });
     if (task.id === taskId) return await awaitTask(route, called, exchange, { task, watch, feedCursor: undefined, canComeBack });
     existing = task;
     return undefined;

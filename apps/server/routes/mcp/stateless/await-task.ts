@@ -5,7 +5,7 @@
  * down.
  */
 import { canBeAsked, cancelTask, findTask, heardTask, isFinished, ParleyError, readable, type Task, type TaskWatch } from "@parley/core";
-import { resultOf } from "@parley/protocol";
+import { isInWords, resultOf } from "@parley/protocol";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import type { Handled } from "../shared/answer.ts";
 import { feedPages, readFeedPage } from "../shared/feed-pages.ts";
@@ -30,12 +30,12 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
   const { task, watch, feedCursor, canComeBack } = request;
   const { services, times, heartbeat } = route;
   const { channel, caller, door } = exchange;
-  const isText = called.rung === "text";
+  const isText = isInWords(called.rung);
   let seen = task;
   const needsCaller = (now: Task) => isFinished(now.status) || now.asks.length > 0 || (isText && waitsForPeople(now));
   const inWords = () => {
     const tool = exchange.catalogue.tools.get(called.name);
-    return called.encodeResult(waitingResult(route, exchange, { task: seen, tool }));
+    return called.encodeResult(waitingResult(route, exchange, { task: seen, tool, rung: called.rung }));
   };
   const feed = feedReporter(route, exchange, { taskId: task.id, cursor: feedCursor });
   const ends = untilExpiry(route, exchange.caller);

@@ -10,7 +10,8 @@ import type { Called, StatelessExchange, StatelessRoute } from "./stateless-rout
 /** tools/call. Throws TOOL_NOT_FOUND, INVALID_ARGUMENTS, and the errors of `answerCall`. */
 export async function callTool(route: StatelessRoute, intent: CallTool, received: StatelessExchange): Promise<Handled> {
   const { name, arguments: args, idempotencyKey } = intent;
-  const poll = pollAnswer(route, { name, exchange: received });
+  const inCall = rungOfRequest(route, received.client, { takesTask: false, calls: "tool" });
+  const poll = pollAnswer(route, { name, exchange: received, rung: inCall });
   if (poll) return received.encode.callResult(await poll(args, waitGateFor(route, received.caller)));
   const takesTask = received.client.speaksTasks && received.catalogue.tools.get(name)?.task !== "never";
   const rung = rungOfRequest(route, received.client, { takesTask, calls: "tool" });

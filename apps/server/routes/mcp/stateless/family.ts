@@ -12,7 +12,7 @@ import { Outlet, sendJson } from "../../../streams/outlet.ts";
 import { answer } from "../shared/answer.ts";
 import type { Family, FamilyDeps } from "../shared/family.ts";
 import { permitted } from "../shared/permitted.ts";
-import { withPollTools } from "../shared/poll-tools.ts";
+import { offeredOn } from "../shared/offered-on.ts";
 import { dispatch } from "./dispatch.ts";
 import { rungOfRequest } from "./rung.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
@@ -36,13 +36,13 @@ export function statelessFamily({ frontEnd, facts, keys, outletOptions }: Family
     const { id, method, intent, client, wants } = message;
     if (!(await permitted(frontEnd, request, reply, { actions: [intent], id }))) return;
     const channel = new Outlet(request, reply, outletOptions);
-    const isText = rungOfRequest(route, client, { takesTask: client.speaksTasks, calls: "tool" }) === "text";
+    const rung = rungOfRequest(route, client, { takesTask: client.speaksTasks, calls: "tool" });
     const exchange: StatelessExchange = {
       id,
       method,
       caller,
       door: `${dialect.version} ${method}`,
-      catalogue: isText && intent.type === "listTools" ? withPollTools(catalogue, frontEnd) : catalogue,
+      catalogue: offeredOn(rung, { catalogue, intent, ladder: route.ladder }),
       client,
       wants,
       encode,
