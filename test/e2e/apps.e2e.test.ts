@@ -1,0 +1,284 @@
+/** The view of open questions in a host of MCP Apps: the AppBridge of ext-apps in a real browser, a client of the SDK behind it, and the deployment. */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { promisify } from "node:util";
+import { AxeBuilder } from "@axe-core/playwright";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import type { McpUiHostCapabilities } from "@modelcontextprotocol/ext-apps/app-bridge";
+import { catalogue, defineTool } from "@parley/sdk";
+import type { Browser, FrameLocator, Page } from "playwright-core";
+import { build } from "vite";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import type { Front } from "../../apps/server/deployment.fixture.ts";
+import { findChromium, startChromium } from "../support/chromium.ts";
+import { until } from "../support/until.ts";
+
+const command = findChromium();
+if (command === undefined) console.log("apps.e2e.test.ts: no Chromium here, so no host; apt-get install chromium");
+
+const MIME_TYPE = "text/html;profile=mcp-app";
+const HOST = "http://host.example/";
+const ROOT = resolve(import.meta.dirname, "../..");
+const VIEW = resolve(ROOT, "apps/web/dist/ask/ask.html");
+
+// A front end reads the view as it starts.
+await promisify(execFile)(process.execPath, [resolve(ROOT, "apps/web/build.ts")]);
+const { deploy } = await import("../../apps/server/deployment.fixture.ts");
+
+/** As a host does it. Its frame forbids all but scripts, as the strictest hosts do: no forms, and no origin. */
+const HOST_SCRIPT = `
+import { AppBridge, PostMessageTransport } from "@modelcontextprotocol/ext-apps/app-bridge";
+window.showView = async ({ html, result, theme, capabilities }) => {
+  const frame = document.createElement("iframe");
+  frame.title = "View";
+  frame.setAttribute("sandbox", "allow-scripts");
+  frame.style.cssText = "width: 480px; height: 10px; border: 0";
+  document.querySelector("main").append(frame);
+  const hostContext = { theme, locale: "en-GB", timeZone: "Europe/Berlin", safeAreaInsets: { top: 20, right: 0, bottom: 0, left: 0 } };
+  const bridge = new AppBridge(null, { name: "host", version: "1" }, capabilities, { hostContext });
+  bridge.oncalltool = (params) => window.callTool(params);
+  bridge.onopenlink = async ({ url }) => (await window.told("link", url), {});
+  bridge.onmessage = async ({ content }) => (await window.told("message", content[0].text), {});
+  bridge.onupdatemodelcontext = async ({ content }) => (await window.told("context", content[0].text), {});
+  bridge.onsizechange = ({ height }) => void (frame.style.height = height + "px");
+  const ready = new Promise((resolve) => void (bridge.oninitialized = resolve));
+  await bridge.connect(new PostMessageTransport(frame.contentWindow, frame.contentWindow));
+  frame.srcdoc = html;
+  await ready;
+  await bridge.sendToolInput({ arguments: {} });
+  await bridge.sendToolResult(result);
+  window.setTheme = (theme) => bridge.sendHostContextChange({ theme });
+};
+`;
+
+const held = Promise.withResolvers<void>();
+const asking = catalogue([
+  defineTool({
+    name: "book_dinner",
+    title: "Book dinner",
+    async run(_args, ctx) {
+      const { size, table, extras } = await ctx.elicit("party", {
+        message: "How many will be dining, and where?",
+        schema: z.object({
+          size: z.number().int().min(1).max(20).meta({ title: "Party size" }),
+          table: z.enum(["Window", "Garden"]).meta({ title: "Table" }),
+          extras: z
+            .array(z.enum(["cake", "candles", "music"]))
+            .max(2)
+            .meta({ title: "Extras" }),
+          vegan: z.boolean().meta({ title: "Vegan" }),
+        }),
+        timeout: "2 days",
+      });
+      const { day } = await ctx.elicit("day", { message: "Which day?", schema: z.object({ day: z.iso.date().meta({ title: "Day" }) }) });
+      return `${size} at ${table} with ${extras.join()} on ${day}`;
+    },
+  }),
+  defineTool({
+    name: "hold",
+    async run(_args, ctx) {
+      const { word } = await ctx.elicit("word", { message: "The word?", schema: z.object({ word: z.string() }) });
+      await held.promise;
+      return word;
+    },
+  }),
+  defineTool({ name: "wipe", run: async (_args, ctx) => String(await ctx.confirm("sure", { message: "Delete all?", destructive: true })) }),
+]);
+
+const EVERYTHING = { serverTools: {}, openLinks: {}, message: {}, updateModelContext: {} };
+
+describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
+  let browser: Browser;
+  let script = "";
+  beforeAll(async () => {
+    script = await bundled(HOST_SCRIPT);
+    browser = await startChromium(command ?? "");
+  });
+  afterAll(() => browser?.close());
+
+  /** Violations of policies, and errors of scripts. */
+  const complaints: string[] = [];
+  afterEach(() => expect(complaints.splice(0)).toEqual([]));
+
+  interface Host {
+    readonly page: Page;
+    readonly view: FrameLocator;
+    /** What the view told the model and its user, and the links that it opened. */
+    readonly told: readonly (readonly [kind: string, text: string])[];
+  }
+
+  interface Hosting {
+    readonly theme?: string;
+    readonly capabilities?: McpUiHostCapabilities;
+    /** The front end dies that has the first poll. */
+    readonly losesPoll?: boolean;
+  }
+
+  /** A client, and the result of its call, as the host of a chat has them. */
+  async function calling(front: Front, name: string) {
+    const client = new Client(
+      { name: "host", version: "1" },
+      { capabilities: { extensions: { "io.modelcontextprotocol/ui": { mimeTypes: [MIME_TYPE] } } } },
+    );
+    await client.connect(new StreamableHTTPClientTransport(new URL(front.url)));
+    onTestFinished(() => client.close());
+    const { tools } = await client.listTools();
+    const meta = tools.find((tool) => tool.name === name)?._meta;
+    const { resourceUri } = (meta ?? {})["ui"] as { readonly resourceUri: string };
+    const [content] = (await client.readResource({ uri: resourceUri })).contents;
+    const result = await client.callTool({ name, arguments: {} });
+    const { taskId } = result.structuredContent as { readonly taskId: string };
+    return { client, html: (content as { readonly text: string }).text, result, taskId };
+  }
+
+  async function hosted(
+    { client, html, result }: Awaited<ReturnType<typeof calling>>,
+    { theme = "light", capabilities = EVERYTHING, losesPoll = false }: Hosting = {},
+  ): Promise<Host> {
+    const context = await browser.newContext({ viewport: { width: 600, height: 800 } });
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
+    const told: [string, string][] = [];
+    page.on("pageerror", (error) => complaints.push(String(error.stack)));
+    page.on("console", (message) => /Content Security|sandbox/i.test(message.text()) && complaints.push(message.text()));
+    page.on("request", (request) => request.url().startsWith("http") && request.url() !== HOST && complaints.push(request.url()));
+    let isLost = losesPoll;
+    await page.exposeFunction("callTool", async (params: { name: string; arguments: Record<string, unknown> }) => {
+      if (isLost && params.name === "parley_task") {
+        isLost = false;
+        throw new Error("fetch failed");
+      }
+      return await client.callTool(params);
+    });
+    await page.exposeFunction("told", (kind: string, text: string) => void told.push([kind, text]));
+    const body = `<!doctype html><html lang="en"><title>Host</title><main><h1>Chat</h1></main><script type="module">${script}</script></html>`;
+    await page.route(HOST, (route) => route.fulfill({ contentType: "text/html", body }));
+    await page.goto(HOST);
+    const given = JSON.stringify({ html, result, theme, capabilities }).replaceAll("<", "\\u003c");
+    await page.evaluate(`showView(${given})`);
+    return { page, view: page.frameLocator("iframe").last(), told };
+  }
+
+  async function findNothing(page: Page): Promise<void> {
+    const { violations, passes } = await new AxeBuilder({ page })
+      .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"])
+      .analyze();
+    // It has looked into the frame.
+    expect(passes.some(({ nodes }) => nodes.some(({ target }) => target.length > 1))).toBe(true);
+    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`)).toEqual([]);
+  }
+
+  test("by keyboard: a mistake is shown at its field, the next question comes, the model is told, and the answers are in the task", async () => {
+    const { fronts, services } = await deploy({ catalogue: asking });
+    const called = await calling(fronts[0]!, "book_dinner");
+    const { page, view, told } = await hosted(called);
+    await view.getByText("How many will be dining").waitFor();
+    expect(await view.locator("main").innerText()).toMatch(/Open until \d+ \w+ \d{4}/);
+    expect(await view.locator("main").evaluate(`getComputedStyle(document.querySelector("main")).paddingTop`)).toBe("32px");
+    await findNothing(page);
+    await page.evaluate(`setTheme("dark")`);
+    await view.locator(`:root[data-theme="dark"]`).waitFor();
+    await view.getByLabel("Party size").focus();
+    const { keyboard } = page;
+    await keyboard.type("40");
+    await keyboard.press("Tab");
+    await keyboard.type("Gar");
+    await keyboard.press("Tab");
+    await keyboard.press("Tab");
+    await keyboard.press("Space");
+    for (let tabs = 0; tabs < 3; tabs += 1) await keyboard.press("Tab");
+    await keyboard.press("Enter");
+    // The server refused it.
+    const field = view.getByLabel("Party size");
+    await view.getByText("must be between 1 and 20").waitFor();
+    await until(() => field.evaluate((control) => control === control.ownerDocument.activeElement));
+    await findNothing(page);
+    await keyboard.press("Control+a");
+    await keyboard.type("4");
+    await keyboard.press("Enter");
+    await view.getByText("Which day?").waitFor();
+    await view.getByText("Answered: How many will be dining, and where?").waitFor();
+    await until(() => told.length > 0);
+    expect(told.map(([kind]) => kind)).toEqual(["context"]);
+    const day = view.getByLabel("Day", { exact: true });
+    await until(() => day.evaluate((control) => control === control.ownerDocument.activeElement));
+    await day.fill("2026-12-24");
+    await keyboard.press("Enter");
+    await view.getByText("Book dinner has finished.").waitFor();
+    await until(() => told.some(([kind]) => kind === "message"));
+    expect(told.at(-1)).toEqual([
+      "message",
+      `I have answered what Book dinner asked. Get its result: call parley_task with taskId "${called.taskId}".`,
+    ]);
+    expect(JSON.stringify((await services.store.load(called.taskId))?.outcome)).toContain("4 at Garden with candles on 2026-12-24");
+  });
+
+  test("a second view, at another front end, is told that it is late", async () => {
+    const { fronts, services } = await deploy({ catalogue: asking });
+    const [here, there] = fronts as [Front, Front];
+    const called = await calling(here, "hold");
+    const first = await hosted(called, { losesPoll: true });
+    const second = await hosted({ ...called, client: (await calling(there, "wipe")).client }, { theme: "dark" });
+    await second.view.getByLabel("word", { exact: true }).fill("late");
+    await first.view.getByLabel("word", { exact: true }).fill("early");
+    await first.page.keyboard.press("Enter");
+    await first.view.getByText("Answered: The word?").waitFor();
+    await second.page.keyboard.press("Enter");
+    await second.view.getByText("Too late: you have answered this elsewhere").waitFor();
+    held.resolve();
+    for (const { view } of [first, second]) await view.getByText("hold has finished.").waitFor();
+    await second.view.getByText("No longer open: The word?").waitFor();
+    expect(JSON.stringify((await services.store.load(called.taskId))?.outcome)).toContain("early");
+    expect(second.told).toEqual([]);
+  });
+
+  test("what a model must not answer has no form, and opens its page; so does everything in a host that lets views call no tools", async () => {
+    const { fronts, services } = await deploy({ catalogue: asking });
+    const wipe = await calling(fronts[0]!, "wipe");
+    const { page, view, told } = await hosted(wipe);
+    const open = view.getByRole("button", { name: "Open the page of this question" });
+    await open.press("Enter");
+    await until(() => told.length > 0);
+    expect(await view.getByRole("button").count()).toBe(1);
+    await page.goto(told[0]![1]);
+    await page.getByText("Delete all?").first().waitFor();
+    complaints.splice(0);
+    expect((await services.store.load(wipe.taskId))!.asks).toHaveLength(1);
+    const blind = await hosted(await calling(fronts[0]!, "book_dinner"), { capabilities: {} });
+    const nothing = await hosted({ ...wipe, result: { content: [{ type: "text", text: "done" }] } });
+    await nothing.page.locator(`iframe[style*="height: 0px"]`).waitFor({ state: "attached" });
+    await blind.view.getByRole("button").press("Enter");
+    await blind.view.getByText(/Open this address in a browser: http/).waitFor();
+    expect(await blind.view.getByRole("textbox").count()).toBe(0);
+  });
+
+  test("in a plain browser it says where it belongs, and takes no messages of other windows", async () => {
+    const context = await browser.newContext();
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
+    page.on("pageerror", (error) => complaints.push(String(error.stack)));
+    await page.setContent(readFileSync(VIEW, "utf8"));
+    await page.getByText("This page belongs to a chat").waitFor();
+    await page.evaluate(
+      `for (const data of [null, 1, {}, { jsonrpc: "2.0", method: 1 }, { jsonrpc: "2.0", method: "ui/notifications/tool-result" }]) postMessage(data, "*")`,
+    );
+    expect(await page.locator("main").innerText()).toMatch(/^This page belongs to a chat/);
+  });
+});
+
+/** The module with what it imports, in one script. */
+async function bundled(source: string): Promise<string> {
+  const ENTRY = "\0host";
+  const built = await build({
+    configFile: false,
+    logLevel: "error",
+    root: ROOT,
+    plugins: [{ name: "host", resolveId: (id) => (id === "host" ? ENTRY : undefined), load: (id) => (id === ENTRY ? source : undefined) }],
+    build: { write: false, modulePreload: false, rolldownOptions: { input: "host", output: { format: "es" } } },
+  });
+  const [output] = [built].flat();
+  if (!output || !("output" in output)) throw new Error("the host was not built");
+  return output.output[0].code.replaceAll("</script", String.raw`<\/script`);
+}
