@@ -1,7 +1,8 @@
 /**
  * Builds the pages into dist/ if their sources have changed. `npm install` and `npm start` run it each time.
  *
- * It also writes a compressed copy of each file, so that the front end does not have to compress.
+ * It also writes a compressed copy of each file that is served, so that the front end does not have to compress. The view of src/ask is one file, which
+ * goes out inside of messages.
  */
 import { createHash } from "node:crypto";
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -85,7 +86,7 @@ async function build(): Promise<boolean> {
   });
   writeFileSync(join(DIST, "ask/ask.html"), askView(readFileSync(join(DIST, "ask/ask.js"), "utf8")));
   rmSync(join(DIST, "ask/ask.js"));
-  for (const file of globSync("**/*.{html,js,css,svg}", { cwd: DIST })) {
+  for (const file of globSync("{play,pages}/**/*.{html,js,css,svg}", { cwd: DIST })) {
     const content = readFileSync(join(DIST, file));
     writeFileSync(join(DIST, `${file}.br`), brotliCompressSync(content));
     writeFileSync(join(DIST, `${file}.gz`), gzipSync(content, { level: 9 }));
