@@ -1,7 +1,7 @@
 import { openGate } from "@parley/approvals/every-process";
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import { fixedCatalogue, type Services, sweepFiles } from "@parley/core";
+import { fixedCatalogue, type Services, type Subscription, subscriptionState, sweepFiles } from "@parley/core";
 import { fileStore } from "@parley/files";
 import { createIdentity, createLogin, createOauthProviders } from "@parley/identity";
 import {
@@ -132,7 +132,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
         limits.allSubscriptionsMax > 0 && {
           desk: {
             subscriptions: redis.subscriptions,
-            states: redis.webhooks,
+            load: (subscription: Subscription) => redis.webhooks.load(subscriptionState(subscription)),
             seal: (id: string, text: string) => seal.seal(id, "subscription", text),
             isPrivate: config.subscriptionsPrivate,
             limits: { own: limits.ownSubscriptionsMax, all: limits.allSubscriptionsMax },

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { createMCPClient, experimental_createMCPEventWebhook as createEventWebhook } from "@ai-sdk/mcp";
 import type { Experimental_MCPEventStore as EventStore, Experimental_MCPEventSubscription as EventSubscription } from "@ai-sdk/mcp";
+import { type Subscription, subscriptionState } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { type Delivery, serveSubscriptions } from "@parley/webhooks";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -89,7 +90,7 @@ async function serve({
 }): Promise<void> {
   const desk = {
     subscriptions: redis.subscriptions,
-    states: redis.webhooks,
+    load: (subscription: Subscription) => redis.webhooks.load(subscriptionState(subscription)),
     seal: (_id: string, text: string) => Buffer.from(text).toString("base64url"),
     isPrivate,
     limits: { own, all },
@@ -213,6 +214,19 @@ describe("a subscription", () => {
     await expect.poll(() => events()).toMatchObject([{ data: { taskId } }]);
     const old = `1.${Date.now() - 2 * DAY_MS}-0.${Date.now() - 2 * DAY_MS}-0`;
     expect((await subscribe({ cursor: old, arguments: { tool: "ask" } })).result).toMatchObject({ truncated: true });
+  });
+
+  test("that is made again after its end begins where it says, and not where the last one was", async () => {
+    await subscribe();
+    await call("ada");
+    await expect.poll(() => events()).toHaveLength(1);
+    await rpc(at(0), "events/unsubscribe", { name: "ask.opened", arguments: {}, delivery: { url: hook() } }, { principal: "ada" });
+    const between = await call("ada");
+    await expect.poll(async () => (await redis.store.load(between))?.status).toBe("input_required");
+    await subscribe();
+    const after = await call("ada");
+    await expect.poll(() => events().map(({ data }) => (data as { taskId: string }).taskId)).toContain(after);
+    expect(events()).toHaveLength(2);
   });
 
   test("that its receiver ends with 410 is removed", async () => {

@@ -50,7 +50,7 @@ export interface DeadLetter {
 
 export interface Deliveries {
   load(name: string): Promise<DeliveryState>;
-  save(name: string, state: DeliveryState): Promise<void>;
+  save(name: string, state: DeliveryState, keepMs?: number): Promise<void>;
   bury(name: string, letter: DeadLetter): Promise<void>;
 }
 
@@ -65,6 +65,10 @@ export interface Target {
   /** The id and the body of the message for an occurrence, or for a gap. */
   readonly message: (posting: Posting) => { readonly id: string; readonly body: object };
   readonly headers?: Readonly<Record<string, string>>;
+  /** A cursor: where it begins if nothing is known of it. Default: now. */
+  readonly from?: string;
+  /** How long its state outlives the last change of it (ms). Default: about as long as anything. */
+  readonly keepMs?: number;
 }
 
 export interface DeliverTo {
@@ -168,7 +172,7 @@ class Deliverer {
   /** Whether there may be more at once. */
   async #deliverSome(): Promise<boolean> {
     const { target, services, urlOf, log } = this.#options;
-    const { place } = this.#state;
+    const { place = target.from } = this.#state;
     if (place === undefined) {
       await this.#save({ place: cursorOfPlace(await services.outbox.now()) });
       return true;
@@ -200,7 +204,7 @@ class Deliverer {
 
   async #save(state: DeliveryState): Promise<void> {
     this.#state = state;
-    await this.#options.deliveries.save(this.#options.target.name, state);
+    await this.#options.deliveries.save(this.#options.target.name, state, this.#options.target.keepMs);
   }
 
   /** Resolves once it was taken, or given up. Throws Gone. */

@@ -2,7 +2,7 @@
  * Posts to those who subscribed by `events/subscribe` (SEP-3415): a delivery for each subscription, as of the operator's
  * webhooks, that hears what its caller may hear.
  */
-import { cursorOfPlace, type OccurrenceFilter, type Subscription, type Subscriptions } from "@parley/core";
+import { cursorOfPlace, type OccurrenceFilter, type Subscription, subscriptionState, type Subscriptions } from "@parley/core";
 import { randomUUID } from "node:crypto";
 import { type Delivery, deliverTo, type DeliverTo, type Target } from "./deliver.ts";
 import { keyOfSecret } from "./sign.ts";
@@ -10,6 +10,8 @@ import { keyOfSecret } from "./sign.ts";
 const LOOK_EVERY_MS = 2_000;
 /** A deployment may have a thousand, each of which looks into the outbox. */
 const IDLE_MS = 2_000;
+/** Longer than a subscription lasts without being renewed. */
+const STATE_MS = 8 * 24 * 60 * 60 * 1_000;
 
 export interface ServeSubscriptions extends Omit<DeliverTo, "target" | "gone" | "pace"> {
   readonly subscriptions: Subscriptions;
@@ -80,13 +82,16 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
 }
 
 function targetOfSubscription(
-  { id, caller, type, arguments: args, url, secrets }: Subscription,
+  subscription: Subscription,
   { open, isPrivate }: Pick<ServeSubscriptions, "open" | "isPrivate">,
   nowMs: number,
 ): Target {
+  const { id, caller, type, arguments: args, url, from, secrets } = subscription;
   const valid = secrets.filter(({ untilMs = Infinity }) => untilMs > nowMs);
   return {
-    name: id,
+    name: subscriptionState(subscription),
+    from,
+    keepMs: STATE_MS,
     url: new URL(url),
     keys: valid.flatMap(({ sealed }) => keyOfSecret(open(id, sealed)) ?? []),
     isPrivate,

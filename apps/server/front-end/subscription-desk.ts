@@ -1,13 +1,10 @@
-import type { SubscriptionLimits, Subscriptions } from "@parley/core";
+import type { Subscription, SubscriptionLimits, Subscriptions } from "@parley/core";
 
 /** What a front end needs to take subscriptions. */
 export interface SubscriptionDesk {
   readonly subscriptions: Subscriptions;
   /** What workers know of their deliveries. */
-  readonly states: {
-    load(name: string): Promise<object>;
-    save(name: string, state: object): Promise<void>;
-  };
+  load(subscription: Subscription): Promise<object>;
   seal(id: string, text: string): string;
   /** Receivers may be in the deployment's own network, and without TLS. */
   readonly isPrivate: boolean;

@@ -11,6 +11,10 @@ export interface Subscription {
   readonly type: OccurrenceType;
   readonly arguments: JsonObject;
   readonly url: string;
+  /** When it was made (ms), also after it was renewed: one that is made again after its end is another. */
+  readonly madeAtMs: number;
+  /** A cursor: where it begins. */
+  readonly from: string;
   /** Sealed. The newest first; the one before until it is no longer used. */
   readonly secrets: readonly { readonly sealed: string; readonly untilMs?: number }[];
   readonly expiresAtMs: number;

@@ -15,6 +15,7 @@ import { namesOfCaller } from "../callers/open-asks.ts";
 import { owns } from "../callers/policy.ts";
 import { ParleyError } from "../errors.ts";
 import type { Outbox, OutboxChange, OutboxEntry, OutboxPlace, PartitionPlace } from "../ports/outbox.ts";
+import type { Subscription } from "../ports/subscriptions.ts";
 import { isChildId } from "../replay/child-id.ts";
 import { invalidCursor } from "../task/invalid-cursor.ts";
 import type { JsonObject } from "../values/json.ts";
@@ -275,6 +276,11 @@ async function readUnless404(
     if (error instanceof ParleyError && error.code !== "UNAVAILABLE") return undefined;
     throw error;
   }
+}
+
+/** Under which name workers keep how far a subscription is. */
+export function subscriptionState({ id, madeAtMs }: Pick<Subscription, "id" | "madeAtMs">): string {
+  return `${id}-${Math.floor(madeAtMs)}`;
 }
 
 /** A place as a cursor that clients keep: opaque, but no secret and no right. */

@@ -16,8 +16,8 @@ export function createWebhookStates({ redis, keys }: { readonly redis: Redis; re
       const [state] = keys.webhook(name);
       return JSON.parse((await reached(redis.get(state))) ?? "{}") as object;
     },
-    async save(name: string, state: object): Promise<void> {
-      await reached(redis.set(keys.webhook(name)[0], JSON.stringify(state), "PX", STATE_MS));
+    async save(name: string, state: object, keepMs = STATE_MS): Promise<void> {
+      await reached(redis.set(keys.webhook(name)[0], JSON.stringify(state), "PX", keepMs));
     },
     async bury(name: string, letter: object): Promise<void> {
       const [, dead] = keys.webhook(name);

@@ -56,15 +56,17 @@ export async function subscribeEvents(route: FrontEnd, intent: SubscribeEvents, 
     type: filter.types[0] as OccurrenceType,
     arguments: intent.arguments as JsonObject,
     url,
+    madeAtMs: known?.madeAtMs ?? nowMs,
+    // In the subscription, so that no worker can begin elsewhere.
+    from: known?.from ?? cursorOfPlace(floorOf(from, intent, nowMs)),
     secrets: secretsOf(desk, known, { id, secret: intent.secret, nowMs }),
     expiresAtMs,
   };
   const kept = await desk.subscriptions.put(subscription, desk.limits, nowMs);
   if (kept !== "kept") throw tooMany(kept, desk.limits);
-  const state = (await desk.states.load(id)) as State;
+  const state = (await desk.load(subscription)) as State;
   // A live subscription goes on where it is; another one begins at the client's cursor, or now.
-  const place = known && state.place !== undefined ? state.place : cursorOfPlace(floorOf(from, intent, nowMs));
-  if (!known || state.place === undefined) await desk.states.save(id, { place });
+  const { place = subscription.from } = state;
   return encode.answer({
     id,
     refreshBefore: new Date(expiresAtMs).toISOString(),
