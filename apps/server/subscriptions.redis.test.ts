@@ -216,6 +216,16 @@ describe("a subscription", () => {
     expect((await subscribe({ cursor: old, arguments: { tool: "ask" } })).result).toMatchObject({ truncated: true });
   });
 
+  test("leaves nothing behind after its end", async () => {
+    await subscribe();
+    await call("ada");
+    await expect.poll(() => events()).toHaveLength(1);
+    const states = () => redis.redis.keys(`${redis.prefix}:webhook:*`);
+    await expect.poll(states).toHaveLength(1);
+    await rpc(at(0), "events/unsubscribe", { name: "ask.opened", arguments: {}, delivery: { url: hook() } }, { principal: "ada" });
+    await expect.poll(states).toEqual([]);
+  });
+
   test("that is made again after its end begins where it says, and not where the last one was", async () => {
     await subscribe();
     await call("ada");

@@ -206,6 +206,25 @@ describe("a webhook", () => {
     expect(attempts).toBe(2);
   });
 
+  test("that takes its time for each of many events is posted to by one worker all the same", async () => {
+    const pace = { idleMs: 20, retryMs: [30], timeoutMs: 5_000, claimMs: 600, saveMs: 60_000 };
+    await deliver({ events: ["ask.opened"] }, { pace });
+    await deliver({ events: ["ask.opened"] }, { pace });
+    react = (response) => void setTimeout(() => response.writeHead(204).end(), 300);
+    await Promise.all(Array.from({ length: 6 }, () => life().parked([anAsk("size")])));
+    await expect.poll(() => received).toHaveLength(6);
+    await expect.poll(() => counted).toHaveLength(6);
+    expect(attempts).toBe(6);
+  });
+
+  test("that hears nothing keeps a place that does not grow old", async () => {
+    await deliver({}, { pace: { idleMs: 20, saveMs: 50 } });
+    const place = async () => ((await redis.webhooks.load("ops")) as { place?: string }).place;
+    const before = await place();
+    await expect.poll(place).not.toBe(before);
+    expect(attempts).toBe(0);
+  });
+
   test("that missed something is told so", async () => {
     await redis.webhooks.save("ops", { place: `1.${Date.now() - 2 * DAY_MS}-0.${Date.now() - 2 * DAY_MS}-0` });
     await deliver();

@@ -52,6 +52,8 @@ export interface Deliveries {
   load(name: string): Promise<DeliveryState>;
   save(name: string, state: DeliveryState, keepMs?: number): Promise<void>;
   bury(name: string, letter: DeadLetter): Promise<void>;
+  /** Forgets everything of it. */
+  drop(name: string): Promise<void>;
 }
 
 /** Where something is posted, what, and in which form. */
@@ -89,6 +91,10 @@ interface Pace {
   readonly retryMs: readonly number[];
   readonly giveUpMs: number;
   readonly timeoutMs: number;
+  /** How long the claim of a worker that dies outlives it. */
+  readonly claimMs: number;
+  /** How often the place is saved while nothing is posted. */
+  readonly saveMs: number;
 }
 
 const HOUR_MS = 3_600_000;
@@ -97,8 +103,9 @@ export const PACE: Pace = {
   retryMs: [1_000, 5_000, 15_000, 60_000, 5 * 60_000, 15 * 60_000, HOUR_MS],
   giveUpMs: 72 * HOUR_MS,
   timeoutMs: 10_000,
+  claimMs: 30_000,
+  saveMs: 60_000,
 };
-const CLAIM_MS = 30_000;
 const RETRY_AFTER_MAX_MS = 24 * HOUR_MS;
 const MALFORMED: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 const MALFORMED_TRIES = 5;
@@ -130,6 +137,8 @@ class Deliverer {
   readonly #signal: AbortSignal;
   readonly #holder = randomUUID();
   #state: DeliveryState = {};
+  #takenAtMs = 0;
+  #savedAtMs = 0;
 
   constructor(options: DeliverTo, signal: AbortSignal) {
     this.#options = options;
@@ -145,9 +154,12 @@ class Deliverer {
     while (!this.#signal.aborted) {
       try {
         const wasMine = isMine;
-        isMine = await claims.take(name, this.#holder, CLAIM_MS);
-        if (isMine && !wasMine) this.#state = await this.#options.deliveries.load(target.name);
-        if (!isMine || !(await this.#deliverSome())) await this.#pause(isMine ? this.#pace.idleMs : CLAIM_MS / 6);
+        isMine = await this.#take();
+        if (isMine && !wasMine) {
+          this.#state = await this.#options.deliveries.load(target.name);
+          this.#savedAtMs = this.#options.services.clock.now();
+        }
+        if (!isMine || !(await this.#deliverSome())) await this.#pause(isMine ? this.#pace.idleMs : this.#pace.claimMs / 6);
       } catch (error) {
         if (this.#signal.aborted) break;
         if (error instanceof Gone) {
@@ -163,6 +175,19 @@ class Deliverer {
     }
     // oxlint-enable no-await-in-loop
     await claims.release(name, this.#holder).catch(() => undefined);
+  }
+
+  async #take(): Promise<boolean> {
+    const { claims, target, services } = this.#options;
+    const isTaken = await claims.take(`webhook ${target.name}`, this.#holder, this.#pace.claimMs);
+    if (isTaken) this.#takenAtMs = services.clock.now();
+    return isTaken;
+  }
+
+  /** Renews the claim where it has become old: a receiver may take its time for each of many events. Throws Lost. */
+  async #hold(): Promise<void> {
+    const isOld = this.#options.services.clock.now() - this.#takenAtMs >= this.#pace.claimMs / 3;
+    if (isOld && !(await this.#take())) throw new Lost();
   }
 
   #pause(ms: number): Promise<void> {
@@ -197,13 +222,15 @@ class Deliverer {
       await this.#save({ ...this.#state, place: cursorOfPlace(each.place) });
     }
     // oxlint-enable no-await-in-loop
-    // A place that is not saved is only read again.
     this.#state = { ...this.#state, place: cursorOfPlace(read.place) };
+    // A place that is not saved is only read again; but one that is never saved while nothing happens would grow too old.
+    if (services.clock.now() - this.#savedAtMs >= this.#pace.saveMs) await this.#save(this.#state);
     return read.isMore;
   }
 
   async #save(state: DeliveryState): Promise<void> {
     this.#state = state;
+    this.#savedAtMs = this.#options.services.clock.now();
     await this.#options.deliveries.save(this.#options.target.name, state, this.#options.target.keepMs);
   }
 
@@ -213,6 +240,7 @@ class Deliverer {
     const firstMs = services.clock.now();
     // oxlint-disable no-await-in-loop -- attempt after attempt
     for (let tries = 1; !this.#signal.aborted; tries++) {
+      await this.#hold();
       const posted = await this.#attempt(occurrence);
       const why = reasonOf(posted);
       const nowMs = services.clock.now();
@@ -249,11 +277,11 @@ class Deliverer {
 
   /** Keeps the claim through a long pause. */
   async #pauseAndHold(ms: number): Promise<void> {
-    const { claims, target } = this.#options;
+    const part = this.#pace.claimMs / 3;
     // oxlint-disable no-await-in-loop -- a part of the pause after the other
-    for (let left = ms; left > 0 && !this.#signal.aborted; left -= CLAIM_MS / 3) {
-      await this.#pause(Math.min(left, CLAIM_MS / 3));
-      if (!(await claims.take(`webhook ${target.name}`, this.#holder, CLAIM_MS))) throw new Lost();
+    for (let left = ms; left > 0 && !this.#signal.aborted; left -= part) {
+      await this.#pause(Math.min(left, part));
+      await this.#hold();
     }
     // oxlint-enable no-await-in-loop
   }

@@ -27,7 +27,10 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
   const { subscriptions, services, log, lookEveryMs = LOOK_EVERY_MS } = options;
   const { clock } = services;
   const stopping = new AbortController();
-  const running = new Map<string, { readonly as: string; readonly delivery: Delivery; readonly expiresAtMs: number }>();
+  const running = new Map<
+    string,
+    { readonly as: string; readonly name: string; readonly delivery: Delivery; readonly expiresAtMs: number }
+  >();
 
   async function end(id: string): Promise<void> {
     const known = running.get(id);
@@ -35,9 +38,17 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
     await known?.delivery.stop();
   }
 
+  /** Of one that is over, nothing stays. */
+  async function forget(id: string): Promise<void> {
+    const known = running.get(id);
+    await end(id);
+    if (known) await options.deliveries.drop(known.name);
+  }
+
   async function follow(all: readonly Subscription[]): Promise<void> {
     const present = new Set(all.map(({ id }) => id));
-    await Promise.all([...running.keys()].filter((id) => !present.has(id)).map(end));
+    const over = [...running.keys()].filter((id) => !present.has(id));
+    await Promise.all(over.map(forget));
     for (const subscription of all) {
       const as = JSON.stringify(subscription);
       if (running.get(subscription.id)?.as === as) continue;
@@ -50,7 +61,7 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
         gone: () => void subscriptions.remove(subscription.id).catch(() => undefined),
         pace: { idleMs: IDLE_MS, ...options.pace },
       });
-      running.set(subscription.id, { as, delivery, expiresAtMs: subscription.expiresAtMs });
+      running.set(subscription.id, { as, name: subscriptionState(subscription), delivery, expiresAtMs: subscription.expiresAtMs });
     }
   }
 

@@ -31,6 +31,9 @@ export function createWebhookStates({ redis, keys }: { readonly redis: Redis; re
           .exec(),
       );
     },
+    async drop(name: string): Promise<void> {
+      await reached(redis.del(...keys.webhook(name)));
+    },
     /** The newest first. */
     async dead(name: string): Promise<readonly object[]> {
       const found = await reached(redis.lrange(keys.webhook(name)[1], 0, -1));
