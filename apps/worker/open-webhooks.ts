@@ -2,7 +2,7 @@
 import type { Services } from "@parley/core";
 import type { DepositSeal } from "@parley/node";
 import type { RedisBackend } from "@parley/redis";
-import { type Delivery, deliverTo, readWebhooks, serveSubscriptions, targetOf } from "@parley/webhooks";
+import { type Delivery, type DeliveryState, deliverTo, readWebhooks, serveSubscriptions, targetOf } from "@parley/webhooks";
 
 export interface OpenWebhooks {
   /** The operator's, and what it may refer to. */
@@ -15,10 +15,12 @@ export interface OpenWebhooks {
   /** Address at which people reach the server. */
   readonly publicUrl: string | undefined;
   readonly count: (webhook: string, result: "delivered" | "failed" | "given_up") => void;
+  /** How a webhook of the file is; undefined if another worker may know. */
+  readonly show: (webhook: string, state: DeliveryState | undefined) => void;
 }
 
 /** Throws WebhooksError. Returns what stops it. */
-export function openWebhooks({ file, services, redis, seal, isPrivate, publicUrl, count }: OpenWebhooks): () => Promise<void> {
+export function openWebhooks({ file, services, redis, seal, isPrivate, publicUrl, count, show }: OpenWebhooks): () => Promise<void> {
   const { outbox } = redis;
   if (!outbox) throw new Error("webhooks without an outbox: the settings do not allow it");
   const webhooks = file ? readWebhooks(file.file, file.variables) : [];
@@ -32,7 +34,12 @@ export function openWebhooks({ file, services, redis, seal, isPrivate, publicUrl
     ...(urlOf && { urlOf }),
   };
   const deliveries: Delivery[] = webhooks.map((webhook) =>
-    deliverTo({ ...common, target: targetOf(webhook), count: (result) => count(webhook.name, result) }),
+    deliverTo({
+      ...common,
+      target: targetOf(webhook),
+      count: (result) => count(webhook.name, result),
+      show: (state) => show(webhook.name, state),
+    }),
   );
   if (webhooks.length > 0) services.log.info({ webhooks: webhooks.map(({ name }) => name) }, "webhooks ready");
   deliveries.push(

@@ -78,6 +78,22 @@ describe("a worker counts", () => {
     expect([await total("blocks"), await total("blocked"), await total("strays")]).toEqual([2, 3, 1]);
   });
 
+  test("since when a webhook fails and when it last gave up, each by its name, and nothing once another worker posts", async () => {
+    const shown = async () => (await telemetry.metrics?.registry.metrics())?.match(/^parley_webhook_\w+_timestamp_seconds.*$/gm) ?? [];
+    watched.webhookState("chat", { failingSinceMs: 4_000, gaveUpAtMs: 3_500 });
+    watched.webhookState("mail", { failingSinceMs: 9_000 });
+    expect(await shown()).toEqual([
+      'parley_webhook_failing_since_timestamp_seconds{webhook="chat"} 4',
+      'parley_webhook_failing_since_timestamp_seconds{webhook="mail"} 9',
+      'parley_webhook_last_given_up_timestamp_seconds{webhook="chat"} 3.5',
+    ]);
+    watched.webhookState("chat", { gaveUpAtMs: 3_500 });
+    watched.webhookState("mail", undefined);
+    expect(await shown()).toEqual(['parley_webhook_last_given_up_timestamp_seconds{webhook="chat"} 3.5']);
+    watched.webhookState("chat", undefined);
+    expect(await shown()).toEqual([]);
+  });
+
   test("its slots, and its sweeps with the runs that they queued", async () => {
     expect(await total("slots")).toBe(7);
     for (const runs of [0, 3]) expect(await watched.sweep(0, async () => runs)).toBe(runs);

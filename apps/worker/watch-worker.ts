@@ -24,6 +24,8 @@ export interface WatchedWork {
   stopped: NonNullable<Recorders["count"]>;
   /** A webhook was posted. */
   webhook(name: string, result: "delivered" | "failed" | "given_up"): void;
+  /** How a webhook is; undefined if another worker may know. */
+  webhookState(name: string, state: { readonly failingSinceMs?: number; readonly gaveUpAtMs?: number } | undefined): void;
   /** An error was not caught. */
   stray(of: StrayOf): void;
   /** The event loop was blocked and is free again. */
@@ -58,6 +60,7 @@ export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, lo
       ended,
       stopped: nothing,
       webhook: nothing,
+      webhookState: nothing,
       stray: nothing,
       blocked: nothing,
     };
@@ -103,6 +106,15 @@ export function watchWorker(telemetry: Telemetry, { redis, core, concurrency, lo
       if (waitedMs !== undefined) metrics.approvalWait.observe({ rule: ruleLabel(rule), did }, waitedMs / 1_000);
     },
     webhook: (webhook, result) => metrics.webhooks.inc({ webhook, result }),
+    webhookState(webhook, { failingSinceMs, gaveUpAtMs } = {}) {
+      for (const [gauge, atMs] of [
+        [metrics.webhookFailing, failingSinceMs],
+        [metrics.webhookGivenUp, gaveUpAtMs],
+      ] as const) {
+        if (atMs === undefined) gauge.remove({ webhook });
+        else gauge.set({ webhook }, atMs / 1_000);
+      }
+    },
     stray: (of) => metrics.strays.inc({ of }),
     blocked(ms) {
       metrics.blocks.inc();

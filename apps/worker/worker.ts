@@ -152,6 +152,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
         isPrivate: config.subscriptionsPrivate,
         publicUrl: config.publicUrl,
         count: watched.webhook,
+        show: watched.webhookState,
       });
     }
     consumer = await redis.consumeRuns({

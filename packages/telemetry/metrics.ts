@@ -126,6 +126,16 @@ export function createMetrics() {
       "Attempts to post to a webhook of the operator's file, by webhook and result (delivered, failed, given_up).",
       ["webhook", "result"],
     ),
+    webhookFailing: gauge(
+      "parley_webhook_failing_since_timestamp_seconds",
+      "Since when a webhook of the operator's file takes nothing, in seconds since 1970. Absent while it takes everything; only the worker that posts to it reports it.",
+      ["webhook"],
+    ),
+    webhookGivenUp: gauge(
+      "parley_webhook_last_given_up_timestamp_seconds",
+      "When an event was last given up for a webhook of the operator's file, in seconds since 1970. Only the worker that posts to it reports it.",
+      ["webhook"],
+    ),
     sweeps: counter("parley_sweeps_total", "Sweeps of a partition's due set."),
     swept: counter(
       "parley_sweep_runs_total",

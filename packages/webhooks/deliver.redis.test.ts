@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Webhook as Verifier } from "standardwebhooks";
 import { aLife, anAsk } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
-import { type Delivery, deliverTo, type DeliverTo, targetOf, type Webhook } from "./index.ts";
+import { type Delivery, type DeliveryState, deliverTo, type DeliverTo, targetOf, type Webhook } from "./index.ts";
 import { keyOfSecret } from "./sign.ts";
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
@@ -186,13 +186,46 @@ describe("a webhook", () => {
     await expect.poll(() => redis.webhooks.dead("ops")).toMatchObject([{ why: "http_500" }]);
   });
 
-  test("that says it is gone is left alone", async () => {
-    const delivery = await deliver();
+  test("is shown as failing since its first failure by the worker that posts, also by the next one, until it takes something", async () => {
+    const shows: Record<"first" | "second", (DeliveryState | undefined)[]> = { first: [], second: [] };
+    react = (response) => void response.writeHead(500).end();
+    const pace = { idleMs: 20, retryMs: [30], timeoutMs: 500, claimMs: 3_000 };
+    const first = await deliver({}, { pace, show: (state) => shows.first.push(state) });
+    await life().parked([anAsk("size")]);
+    await expect.poll(() => shows.first.at(-1)?.failingSinceMs).toBeDefined();
+    const { failingSinceMs } = shows.first.at(-1) ?? {};
+    await deliver({}, { pace, show: (state) => shows.second.push(state) });
+    await expect.poll(() => attempts).toBeGreaterThan(4);
+    // The other one waits for the claim.
+    expect(shows.second).toEqual([]);
+    await first.stop();
+    expect(shows.first.at(-1)).toBeUndefined();
+    await expect.poll(() => shows.second[0]).toMatchObject({ failingSinceMs });
+    react = (response) => void response.writeHead(204).end();
+    await expect.poll(() => shows.second.at(-1)?.deliveredAtMs).toBeDefined();
+    expect(shows.second.at(-1)).not.toHaveProperty("failingSinceMs");
+  });
+
+  test("is shown with the last time that something was given up, also once it takes something again", async () => {
+    const shown: (DeliveryState | undefined)[] = [];
+    await deliver({}, { show: (state) => shown.push(state) });
+    react = (response, id) => void response.writeHead(id.includes("ask-opened") ? 422 : 204).end();
+    const taskId = await life().parked([anAsk("size")]);
+    await expect.poll(() => shown.at(-1)?.gaveUpAtMs).toBeDefined();
+    await life().answer(taskId, "size", "4");
+    await expect.poll(() => shown.at(-1)).toMatchObject({ deliveredAtMs: expect.any(Number), gaveUpAtMs: expect.any(Number) });
+    expect(shown.at(-1)).not.toHaveProperty("failingSinceMs");
+  });
+
+  test("that says it is gone is left alone, and shown as failing", async () => {
+    const shown: (DeliveryState | undefined)[] = [];
+    const delivery = await deliver({}, { show: (state) => shown.push(state) });
     react = (response) => void response.writeHead(410).end();
     await life().parked([anAsk("size")]);
     await expect.poll(() => attempts).toBe(1);
     await delivery.stop();
     expect(attempts).toBe(1);
+    expect(shown.at(-1)).toMatchObject({ failingSinceMs: expect.any(Number), lastError: "http_410" });
   });
 
   test("has one worker at a time, and another goes on where it stopped", async () => {

@@ -37,6 +37,8 @@ export interface DeliveryState {
   /** Since when the newest attempts have failed, and why. */
   readonly failingSinceMs?: number;
   readonly lastError?: string;
+  /** When an event was last given up. */
+  readonly gaveUpAtMs?: number;
 }
 
 /** What was given up. */
@@ -81,6 +83,8 @@ export interface DeliverTo {
   readonly log: Pick<Log, "info" | "warn" | "error">;
   readonly urlOf?: (taskId: string, key: string) => string;
   readonly count?: (result: "delivered" | "failed" | "given_up") => void;
+  /** Told how it is whenever that changed; undefined once another process may know it better. */
+  readonly show?: (state: DeliveryState | undefined) => void;
   /** The receiver says that it is gone. */
   readonly gone?: () => void;
   readonly pace?: Partial<Pace>;
@@ -147,34 +151,42 @@ class Deliverer {
   }
 
   async run(): Promise<void> {
-    const { target, claims, log } = this.#options;
-    const name = `webhook ${target.name}`;
+    const { target, log, show } = this.#options;
     let isMine = false;
     // oxlint-disable no-await-in-loop -- one step after the other
     while (!this.#signal.aborted) {
       try {
-        const wasMine = isMine;
+        const wasMine: boolean = isMine;
         isMine = await this.#take();
         if (isMine && !wasMine) {
           this.#state = await this.#options.deliveries.load(target.name);
           this.#savedAtMs = this.#options.services.clock.now();
         }
+        if (isMine !== wasMine) show?.(isMine ? this.#state : undefined);
         if (!isMine || !(await this.#deliverSome())) await this.#pause(isMine ? this.#pace.idleMs : this.#pace.claimMs / 6);
       } catch (error) {
         if (this.#signal.aborted) break;
         if (error instanceof Gone) {
           log.error({ webhook: target.name }, "the receiver of a webhook says that it is gone, and nothing is posted to it any more");
           this.#options.gone?.();
-          break;
+          // Shown as failing from now on: nobody posts until workers start again.
+          return await this.#release();
         }
         isMine = false;
+        show?.(undefined);
         if (error instanceof Lost) continue;
         log.warn({ webhook: target.name, err: error }, "a webhook waits: what happened cannot be read");
         await this.#pause(5_000);
       }
     }
     // oxlint-enable no-await-in-loop
-    await claims.release(name, this.#holder).catch(() => undefined);
+    show?.(undefined);
+    await this.#release();
+  }
+
+  async #release(): Promise<void> {
+    const { claims, target } = this.#options;
+    await claims.release(`webhook ${target.name}`, this.#holder).catch(() => undefined);
   }
 
   async #take(): Promise<boolean> {
@@ -236,7 +248,7 @@ class Deliverer {
 
   /** Resolves once it was taken, or given up. Throws Gone. */
   async #deliver(occurrence: Posting): Promise<void> {
-    const { target, services, deliveries, log, count } = this.#options;
+    const { target, services, deliveries, log, count, show } = this.#options;
     const firstMs = services.clock.now();
     // oxlint-disable no-await-in-loop -- attempt after attempt
     for (let tries = 1; !this.#signal.aborted; tries++) {
@@ -246,21 +258,25 @@ class Deliverer {
       const nowMs = services.clock.now();
       if (why === undefined) {
         count?.("delivered");
-        const { place } = this.#state;
-        this.#state = { ...(place !== undefined && { place }), deliveredAtMs: nowMs };
+        const { place, gaveUpAtMs } = this.#state;
+        this.#state = { ...(place !== undefined && { place }), ...(gaveUpAtMs !== undefined && { gaveUpAtMs }), deliveredAtMs: nowMs };
+        show?.(this.#state);
         return;
       }
       if (this.#signal.aborted) return;
       count?.("failed");
-      if (posted.type === "answered" && posted.status === 410) throw new Gone();
       const isMalformed = posted.type === "answered" && MALFORMED.has(posted.status);
       if (tries === 1) log.warn({ webhook: target.name, id: occurrence.id, why }, "a webhook was not taken; it is posted again");
       await this.#save({ ...this.#state, failingSinceMs: this.#state.failingSinceMs ?? nowMs, lastError: why });
+      show?.(this.#state);
+      if (posted.type === "answered" && posted.status === 410) throw new Gone();
       if ((isMalformed && tries >= MALFORMED_TRIES) || nowMs - firstMs > this.#pace.giveUpMs) {
         const { id, type, atMs, data } = occurrence;
         log.error({ webhook: target.name, id, why, tries }, "a webhook was given up for this event");
         count?.("given_up");
         await deliveries.bury(target.name, { id, type, atMs, data, why });
+        await this.#save({ ...this.#state, gaveUpAtMs: nowMs });
+        show?.(this.#state);
         return;
       }
       await this.#pauseAndHold(this.#delay(tries, posted));
