@@ -1,6 +1,6 @@
 /** This program as an OAuth client, for the flows of the official MCP client. */
 import { randomBytes } from "node:crypto";
-import type { OAuthClientProvider } from "@modelcontextprotocol/client";
+import { auth, type OAuthClientProvider, type OAuthDiscoveryState } from "@modelcontextprotocol/client";
 import { changeCredentials, type Credentials, readCredentials, type StoredTokens } from "./store.ts";
 
 export interface Authorizing {
@@ -31,6 +31,8 @@ export function authorization({ url, redirectUrl, clientId, scope, visit, afresh
   let client: Credentials["client"] = clientId === undefined ? undefined : { client_id: clientId };
   let tokens: StoredTokens | undefined;
   let verifier = "";
+  // Of this login: what the server says meanwhile does not send the code, and with it the verifier, to another provider.
+  let discovered: OAuthDiscoveryState | undefined;
   const stored = async (): Promise<Credentials | undefined> => (afresh ? undefined : await readCredentials(url));
 
   return {
@@ -60,7 +62,23 @@ export function authorization({ url, redirectUrl, clientId, scope, visit, afresh
       });
     },
     redirectToAuthorization: visit,
+    saveDiscoveryState: (found) => void (discovered = found),
+    discoveryState: () => discovered,
     saveCodeVerifier: (saved) => void (verifier = saved),
     codeVerifier: () => verifier,
   };
+}
+
+/**
+ * The client's flow, without what it writes on `console.warn`: that is for those who program with it. What it throws is reported by
+ * the caller.
+ */
+export async function authorize(...args: Parameters<typeof auth>): ReturnType<typeof auth> {
+  const { warn } = console;
+  console.warn = () => undefined;
+  try {
+    return await auth(...args);
+  } finally {
+    console.warn = warn;
+  }
 }

@@ -1,6 +1,5 @@
-import { auth } from "@modelcontextprotocol/client";
 import { boundedFetch } from "./bounded-fetch.ts";
-import { authorization } from "./provider.ts";
+import { authorization, authorize } from "./provider.ts";
 import { readCredentials, withLock } from "./store.ts";
 
 /** Returns an access token other than the refused one; undefined if a login is required to get one. */
@@ -17,7 +16,7 @@ export async function renew(url: string, refused: string): Promise<string | unde
         redirectUrl: "http://127.0.0.1/none",
         visit: () => Promise.reject(new Error("a login is required")),
       });
-      await auth(client, { serverUrl: url, fetchFn: boundedFetch });
+      await authorize(client, { serverUrl: url, fetchFn: boundedFetch });
       return (await readCredentials(url))?.tokens?.access_token;
     } catch {
       return undefined;

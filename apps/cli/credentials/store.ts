@@ -13,6 +13,8 @@ export interface StoredTokens {
   readonly refresh_token?: string;
   readonly scope?: string;
   readonly expires_in?: number;
+  /** The provider that issued them. */
+  readonly issuer?: string;
 }
 
 /** Everything stored for one server. */

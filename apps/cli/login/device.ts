@@ -79,11 +79,13 @@ export async function logInByDevice({ url, resourceMetadataUrl, scope, clientId,
         tokens: {
           access_token,
           token_type,
+          // So that they are renewed at this provider, and at no other that the server may name by then.
+          issuer: server.issuer,
           ...(refresh_token !== undefined && { refresh_token }),
           ...(expires_in !== undefined && { expires_in }),
           ...(granted !== undefined && { scope: granted }),
         },
-        client: { ...client, issuer },
+        client: { ...client, issuer: server.issuer },
       };
     } catch (error) {
       const code = error instanceof oauth.ResponseBodyError ? error.error : undefined;

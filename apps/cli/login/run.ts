@@ -1,5 +1,5 @@
 /** `parley login` and `parley logout`. */
-import { auth, extractWWWAuthenticateParams } from "@modelcontextprotocol/client";
+import { AuthorizationServerMismatchError, extractWWWAuthenticateParams, IssuerMismatchError } from "@modelcontextprotocol/client";
 import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
 import { showUrl } from "../questions/show.ts";
 import { cleanLine, print, printJson, printToStderr } from "../terminal/terminal.ts";
@@ -7,7 +7,7 @@ import { DEFAULT_URL, noEndpoint } from "../url.ts";
 import { boundedFetch } from "../credentials/bounded-fetch.ts";
 import { logInByDevice } from "./device.ts";
 import { openLoopback } from "./loopback.ts";
-import { authorization } from "../credentials/provider.ts";
+import { authorization, authorize } from "../credentials/provider.ts";
 import { changeCredentials, type Credentials, credentialsFile, forgetAll, readCredentials, serverKey } from "../credentials/store.ts";
 
 export interface LoginCommand {
@@ -93,17 +93,28 @@ async function logInByBrowser({ url, resourceMetadataUrl, scope, clientId, brows
       ...(resourceMetadataUrl && { resourceMetadataUrl }),
       ...(scope !== undefined && { scope }),
     };
-    if ((await auth(client, options)) === "AUTHORIZED") return;
+    if ((await authorize(client, options)) === "AUTHORIZED") return;
     const back = await Promise.race([loopback.back(PATIENCE_MS), aborted(signal)]);
     // Another page in the browser must not be able to log this program in as a different user.
     if (back.get("state") !== client.expectedState) throw new Error("the response belongs to another login: start again");
     const refused = back.get("error");
     if (refused !== null) throw new Error(`the provider refused: ${back.get("error_description") ?? refused}`);
     const iss = back.get("iss");
-    await auth(client, { ...options, authorizationCode: back.get("code") ?? "", ...(iss !== null && { iss }) });
+    await authorize(client, { ...options, authorizationCode: back.get("code") ?? "", ...(iss !== null && { iss }) }).catch(inWords);
   } finally {
     loopback.close();
   }
+}
+
+/** Throws what a person can use. */
+function inWords(error: unknown): never {
+  if (!(error instanceof IssuerMismatchError || error instanceof AuthorizationServerMismatchError)) throw error;
+  throw new Error(
+    "another provider answered than the one that was asked, so nothing was sent to it. Log in again; if it repeats, tell the operator",
+    {
+      cause: error,
+    },
+  );
 }
 
 function aborted(signal: AbortSignal): Promise<never> {
