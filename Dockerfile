@@ -8,13 +8,16 @@
 #
 # To add your own tools: FROM parley, COPY them to /parley/tools (where they can import @parley/sdk) and set PARLEY_TOOLS=./tools/mine.ts.
 
-FROM node:24-bookworm-slim AS web
+# By its digest, so that each build has the same Node.js and the same system. It is of the version that package.json has.
+FROM node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6 AS base
+
+FROM base AS web
 WORKDIR /parley
 COPY . .
 # Installs only what the build of the pages needs.
 RUN --mount=type=cache,target=/root/.npm npm ci --workspace @parley/web --ignore-scripts --no-audit --no-fund && node apps/web/build.ts
 
-FROM node:24-bookworm-slim AS build
+FROM base AS build
 WORKDIR /parley
 COPY . .
 # No production dependency needs its install script. The one package that does is the Node.js for development, a dev dependency.
@@ -23,7 +26,7 @@ RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --no
 ARG PARLEY_REVISION=
 RUN [ -z "$PARLEY_REVISION" ] || sed -i "s/^  \"version\": \"\([^\"+]*\)\"/  \"version\": \"\1+$PARLEY_REVISION\"/" apps/*/package.json
 
-FROM node:24-bookworm-slim
+FROM base
 # Node.js runs the TypeScript sources directly. It does not strip types within node_modules, but npm links the workspaces there and Node.js
 # resolves the links to packages/ and apps/.
 WORKDIR /parley

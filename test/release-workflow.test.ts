@@ -49,6 +49,30 @@ describe("images of a release", () => {
     });
   });
 
+  test("begin with one Node.js that cannot be changed, of the version that is developed with", () => {
+    const { devDependencies } = JSON.parse(readFileSync(new URL("package.json", root), "utf8")) as { devDependencies: { node: string } };
+    const bases = ["Dockerfile", "deploy/provider/Dockerfile"].map((file) => {
+      const from = [...readFileSync(new URL(file, root), "utf8").matchAll(/^FROM (\S+)(?: AS (\S+))?$/gm)];
+      const stages = new Set(from.map(([, , stage]) => stage));
+      return from.flatMap(([, image = ""]) => (stages.has(image) ? [] : [image]));
+    });
+    expect(bases).toEqual([[expect.stringMatching(/^node:[\d.]+-bookworm-slim@sha256:[0-9a-f]{64}$/)], bases[0]]);
+    expect(bases[0]?.[0]).toContain(`node:${devDependencies.node}-`);
+  });
+
+  test("of the provider for trying have the packages of its lock file, which are those of its package.json", () => {
+    const read = (name: string) => readFileSync(new URL(`deploy/provider/${name}`, root), "utf8");
+    const { dependencies } = JSON.parse(read("package.json")) as { dependencies: Record<string, string> };
+    const { packages } = JSON.parse(read("package-lock.json")) as {
+      packages: Record<string, { dependencies?: object; integrity?: string }>;
+    };
+    const { "": own, ...installed } = packages;
+    expect(own?.dependencies).toEqual(dependencies);
+    expect(Object.values(installed).filter(({ integrity }) => !integrity)).toEqual([]);
+    expect(Object.values(dependencies)).toEqual(Object.values(dependencies).filter((version) => /^\d+\.\d+\.\d+$/.test(version)));
+    expect(read("Dockerfile")).toContain("npm ci ");
+  });
+
   test("have the version that every package has and every process tells", () => {
     expect(check.steps.some(({ run }) => run?.includes("apps/server/package.json") && run.includes("GITHUB_REF_NAME"))).toBe(true);
     const versions = ["apps", "packages"].flatMap((folder) =>
