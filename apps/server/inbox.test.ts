@@ -26,12 +26,14 @@ const asks = (name: string, title?: string, { schema = z.object({ ok: z.boolean(
       timeout: z.string().default("2 days"),
       priority: z.enum(PRIORITIES).default("normal"),
       dueMs: z.number().optional(),
+      mayHandOn: z.boolean().default(false),
     }),
-    async run({ message, group, timeout, priority, dueMs }, ctx) {
+    async run({ message, group, timeout, priority, dueMs, mayHandOn }, ctx) {
       const options = {
         message,
         timeout: timeout as "2 days",
         priority,
+        ...(mayHandOn && { allow: ["delegate" as const] }),
         ...(dueMs !== undefined && { due: dueMs }),
         ...(group !== undefined && { to: { groups: [group] } }),
       };
@@ -544,6 +546,136 @@ describe("around a question", () => {
     expect([full.status, await full.text()]).toEqual([409, expect.stringContaining("Too many comments")]);
     await decline(taskIds[0] ?? "", "carol");
     expect((await join(there, text, "bob", { action: "claim" }, path)).status).toBe(409);
+  });
+});
+
+describe("a question that may be handed on", () => {
+  const HANDED = [["pay", { message: "Pay 1?", group: "finance", mayHandOn: true }]] as const;
+  const TO = { action: "delegate", kind: "people", names: "dora", reason: "On <b>leave</b>" };
+
+  async function handing(calls: Parameters<typeof asked>[0] = HANDED) {
+    const all = await asked(calls);
+    const id = `${all.taskIds[0]}/it`;
+    const page = async (who: string, headers: Record<string, string> = {}) => {
+      const response = await fetch(new URL(`/asks/${id}`, all.here.url), { headers: { "x-principal": who, ...headers } });
+      return { status: response.status, text: (await response.text()).replace(/<style>[^]*<\/style>/, "") };
+    };
+    /** As a browser without script would, from the page at which the person is. */
+    const send = async (who: string, fields: Readonly<Record<string, string>>, from?: string) => {
+      const { text } = from === undefined ? await page(who) : { text: from };
+      const response = await fetch(new URL(`/asks/${id}`, all.there.url), {
+        method: "POST",
+        headers: { "x-principal": who },
+        body: new URLSearchParams([...hiddenIn(text).slice(0, 2), ...Object.entries(fields)]),
+        redirect: "manual",
+      });
+      return {
+        status: response.status,
+        text: (await response.text()).replace(/<style>[^]*<\/style>/, ""),
+        to: response.headers.get("location"),
+      };
+    };
+    return { ...all, id, page, send };
+  }
+
+  test("goes to those who are named, who read by whom and why; who handed it on reads to whom, and takes it back", async () => {
+    const { id, page, send, open, decline, taskIds, services } = await handing();
+    expect((await page("bob")).text).toMatch(/<details class="hand-on"><summary data-key="e">Hand it on/);
+    expect(await send("bob", TO)).toMatchObject({ status: 303, to: `/asks/${id}` });
+    expect(await send("bob", { ...TO, back: "inbox" })).toMatchObject({ status: 303, to: `/inbox?ask=${encodeURIComponent(id)}` });
+
+    const got = await page("dora");
+    expect(got.text).toMatch(/Handed on by<\/dt><dd><bdi>bob<\/bdi>: <span dir="auto">On &lt;b&gt;leave/);
+    expect((await open("", "dora")).text).toMatch(/Pay 1\?[^]*<span class="tag later">from bob<\/span>/);
+    const gave = await page("bob");
+    expect([gave.status, gave.text]).toEqual([
+      200,
+      expect.stringMatching(/<h1>Handed on<[^]*You handed it on to <bdi>dora<\/bdi>[^]*Take it back/),
+    ]);
+    expect(gave.text).not.toMatch(/value="(accept|yes|decline|claim|delegate)"/);
+    expect((await page("bob", { "accept-language": "de" })).text).toContain("Sie haben sie weitergegeben an <bdi>dora</bdi>");
+    expect(listed((await open("", "bob")).text)).toEqual([]);
+    expect((await open(`?ask=${id}`, "bob")).text).toMatch(/data-digest="others [^]*<h2>Handed on<[^]*name="back" value="inbox"/);
+    // Neither an answer nor a claim counts from there.
+    for (const action of ["accept", "yes", "decline", "claim"]) expect((await send("bob", { action })).status).toBe(403);
+    // Others who are asked read it too, and may answer their own part.
+    expect((await page("carol")).text).toMatch(/What happened[^]*bob handed it on to dora: On &lt;b&gt;leave/);
+
+    expect((await send("bob", { action: "takeBack" })).status).toBe(303);
+    expect([(await page("dora")).status, listed((await open("", "bob")).text)]).toEqual([404, ["Pay 1?"]]);
+    await send("bob", TO);
+    await decline(taskIds[0] ?? "", "dora");
+    await until(async () => (await services.store.load(taskIds[0] ?? ""))?.status === "completed");
+    expect((await page("bob")).text).toMatch(/dora declined it\.[^]*In the place of<\/dt><dd><bdi>You/);
+  });
+
+  test("goes on from those who got it, who are told so, and do not read it any more", async () => {
+    const { page, send } = await handing();
+    await send("bob", TO);
+    expect(await send("dora", { ...TO, names: "emil" })).toMatchObject({ status: 200, text: expect.stringContaining("<h1>Handed on<") });
+    expect([(await page("dora")).status, (await page("emil")).text]).toEqual([
+      404,
+      expect.stringMatching(/Handed on by<\/dt><dd><bdi>dora/),
+    ]);
+  });
+
+  test("is shown to the person who called as waiting for others, who may comment and do nothing else", async () => {
+    const { page, send } = await handing();
+    const { status, text } = await page("ann");
+    expect([status, text]).toEqual([
+      200,
+      expect.stringMatching(/<h1>It waits for others<[^]*Pay 1\?[^]*It waits for the group finance until <time/),
+    ]);
+    expect(text).not.toMatch(/value="(accept|yes|decline|claim|delegate|takeBack)"/);
+    expect((await send("ann", { action: "comment", text: "Any news?" })).status).toBe(303);
+    expect((await page("bob")).text).toContain("Any news?");
+    for (const fields of [{ action: "yes" }, { action: "claim" }, TO, { action: "takeBack" }])
+      expect((await send("ann", fields)).status).toBe(403);
+  });
+
+  test("comes back with what was typed if somebody or a reason is missing, or too long, and nothing is changed", async () => {
+    const { page, send, open } = await handing();
+    const names = Array.from({ length: 11 }, (_, at) => `p${at}`).join(", ");
+    for (const [fields, problem] of [
+      [{ names: " , ;" }, "Name at least one"],
+      [{ names }, "At most 10 names"],
+      [{ names: "x".repeat(300) }, "At most 10 names"],
+      [{ reason: " \r\n" }, "Say why."],
+      [{ reason: "x".repeat(1_001) }, "At most 1000 characters."],
+    ] as const) {
+      const sent = await send("bob", { ...TO, ...fields });
+      expect([sent.status, sent.text]).toEqual([422, expect.stringContaining(problem)]);
+      expect(sent.text).toMatch(/<details class="hand-on" open>[^]*aria-invalid="true"/);
+    }
+    const kept = await send("bob", { ...TO, kind: "groups", names: `"><script>`, reason: "" });
+    expect(kept.text).toMatch(/<option value="groups" selected>[^]*value="&quot;&gt;&lt;script&gt;"/);
+    for (const fields of [{ kind: "everyone" }, { kind: "constructor" }])
+      expect((await send("bob", { ...TO, ...fields })).status).toBe(400);
+    expect((await send("bob", { action: "delegate" })).status).toBe(400);
+    // A form of somebody else, or from another site.
+    expect((await send("carol", TO, (await page("bob")).text)).status).toBe(409);
+    expect(listed((await open("", "bob")).text)).toEqual(["Pay 1?"]);
+  });
+
+  test("is handed on only where its tool allows that, and so often", async () => {
+    const plain = await handing(FOUR);
+    expect((await plain.page("bob")).text).not.toContain("Hand it on");
+    expect(await plain.send("bob", TO)).toMatchObject({ status: 409, text: expect.stringContaining("Not handed on") });
+    const { send } = await handing();
+    for (let count = 0; count < 10; count += 1) {
+      expect((await send("bob", TO)).status).toBe(303);
+      expect((await send("bob", { action: "takeBack" })).status).toBe(303);
+    }
+    expect(await send("bob", TO)).toMatchObject({ status: 409, text: expect.stringContaining("Not handed on") });
+  });
+
+  test("to its caller alone is handed on to somebody who finds it", async () => {
+    const { send, page, open } = await handing([["pay", { message: "Mine?", mayHandOn: true }]]);
+    expect((await send("ann", TO)).status).toBe(303);
+    expect([listed((await open("", "dora")).text), (await page("ann")).text]).toEqual([
+      ["Mine?"],
+      expect.stringContaining("You handed it on to"),
+    ]);
   });
 });
 

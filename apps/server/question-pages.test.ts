@@ -337,7 +337,7 @@ test("somebody who is not asked sees the same page as for a task that never exis
     expect([sent.status, sent.text]).toEqual([sentNowhere.status, sentNowhere.text]);
   }
   // The person who called is told that it is for others.
-  expect(titleOf(await open(at(here), "ann"))).toBe("Not for you");
+  expect(titleOf(await open(at(here), "ann"))).toBe("It waits for others");
 });
 
 test("looking changes nothing, and only this page's own form counts, for this person and this question", async () => {

@@ -24,7 +24,14 @@ export * from "./errors.ts";
 export { answerOfChild, CHILD_END_TOO_LARGE } from "./replay/child-end.ts";
 export { childId, isChildId } from "./replay/child-id.ts";
 export { QUORUM_MAX } from "./callers/quorum.ts";
-export { CLAIM_MINUTES, CLAIM_MINUTES_MAX, COMMENT_CHARS_MAX, COMMENTS_MAX, DELEGATION_REASON_CHARS_MAX } from "./callers/threads.ts";
+export {
+  CLAIM_MINUTES,
+  CLAIM_MINUTES_MAX,
+  COMMENT_CHARS_MAX,
+  COMMENTS_MAX,
+  DELEGATED_NAMES_MAX,
+  DELEGATION_REASON_CHARS_MAX,
+} from "./callers/threads.ts";
 
 // The environment
 export * from "./ports.ts";

@@ -51,6 +51,7 @@ const asking = catalogue([
         { type: "diff", title: "Terms", before: "30 days", after: "14 days" },
       ],
       to: FINANCE,
+      allow: ["delegate"],
       timeout: "2 days",
       onTimeout: "decline",
     }),
@@ -429,6 +430,57 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await bob.locator("#ask").press("c");
     await carol.locator("#ask .claim", { hasText: "is on it" }).waitFor({ state: "detached" });
     expect(await carol.locator("#asks .claimed").count()).toBe(0);
+  });
+
+  test("a question is handed on with the keys, to somebody who reads by whom and why, and taken back", async () => {
+    const { here, there, as, received } = await asked(["approve_invoice", "translate"]);
+    const [bob, dora] = [await as("bob", here, { bypassCSP: true }), await as("dora", there)];
+    const { keyboard } = bob;
+    await keyboard.press("j");
+    await bob.locator("#ask .said", { hasText: "Pay invoice" }).waitFor();
+    await keyboard.press("e");
+    // A name alone is not enough.
+    await keyboard.type("dora@example.com, dora");
+    await keyboard.press("Tab");
+    await keyboard.type(" ");
+    await keyboard.press("Control+Enter");
+    await bob.locator("#hand-on-reason-problem").waitFor();
+    expect(await bob.evaluate<string>("document.activeElement.id")).toBe("hand-on-reason");
+    await findNothing(bob);
+    await keyboard.type("On leave, e is a letter here");
+    await keyboard.press("Control+Enter");
+    await bob.locator(".toast", { hasText: "Handed on: Pay invoice" }).waitFor();
+    // The next question is there.
+    await bob.locator("#ask .said", { hasText: "שלום" }).waitFor();
+    expect(await bob.getByRole("link", { name: /Pay invoice/ }).count()).toBe(0);
+
+    const link = dora.getByRole("link", { name: /Pay invoice.*from bob@example.com/s });
+    await link.click();
+    await dora.locator("#ask .facts", { hasText: "bob@example.com: On leave, e is a letter here" }).waitFor();
+    // Who handed it on sees to whom, beside the list and on its page, and nothing to answer.
+    await bob.goBack();
+    await bob.getByRole("heading", { name: "Handed on" }).waitFor();
+    expect(await bob.locator("form.question").count()).toBe(0);
+    for (const colorScheme of ["dark", "light"] as const) {
+      await bob.emulateMedia({ colorScheme });
+      await findNothing(bob);
+    }
+    await bob.locator("#ask").press("e");
+    await bob.locator("#ask form.question").waitFor();
+    await link.waitFor({ state: "detached" });
+    // The page of the question alone, both ways.
+    await bob.goto(bob.url().replace(/inbox[?]ask=(.*)%2F/, "asks/$1/"));
+    await bob.locator("summary", { hasText: "Hand it on" }).click();
+    await bob.getByLabel("Names").fill("dora@example.com");
+    await bob.locator("#hand-on-reason").fill("Yours");
+    await bob.getByRole("button", { name: "Hand it on" }).click();
+    await bob.getByRole("heading", { name: "Handed on" }).waitFor();
+    await findNothing(bob);
+    await link.click();
+    await dora.getByRole("button", { name: "Decline" }).click();
+    expect(await received("approve_invoice")).toContain("decline");
+    await bob.reload();
+    await bob.getByText("dora@example.com declined it.").waitFor();
   });
 
   test("nothing is sent for five seconds, and what is typed survives undo, reload and a lost connection, until the person logs out", async () => {

@@ -109,6 +109,30 @@ export const EN = {
     },
   },
 
+  /** A question is handed on to others, who answer in the person's place. */
+  handOn: {
+    title: "Hand it on",
+    note: "Others answer in your place, and you no longer can, unless you take it back.",
+    kind: "To",
+    kinds: { people: "People", groups: "Groups", roles: "Roles" },
+    names: "Names",
+    namesNote:
+      "Write a person as they log in, usually their mail address. Separate several with commas. Nobody checks the names, so read them once more.",
+    reason: "Reason",
+    reasonNote: "Those who get it and everyone who is asked read it.",
+    send: "Hand it on",
+    nobody: "Name at least one person, group or role.",
+    tooMany: "At most {count} names, none of them longer than 256 characters.",
+    noReason: "Say why.",
+    long: "At most {count} characters.",
+    given: "You handed it on to {to}, who can answer in your place.",
+    takeBack: "Take it back",
+    takenBack: "Taken back",
+    by: "Handed on by",
+    from: "from {name}",
+    givenTitle: "Handed on",
+  },
+
   /** Several questions that are answered with one form. */
   together: {
     title: "Answer {said} together",
@@ -158,6 +182,7 @@ export const EN = {
     together: "Answer the selected ones together",
     claim: "Say that you are on it, or no longer",
     comment: "Comment",
+    handOn: "Hand it on, or take it back",
     undo: "Take back what is not sent yet",
     search: "Search",
     leave: "Back to the list",
@@ -188,6 +213,8 @@ export const EN = {
     busy: "The server is busy. This page tries again by itself.",
     loggedOut: "You are logged out. What you typed is kept until you log in.",
     logIn: "Log in",
+    handedOn: "Handed on: {question}",
+    tookBack: "It is yours again: {question}",
     draft: "What you typed before is still here.",
     discard: "Start over",
     find: "Search in {count} options",
@@ -215,6 +242,9 @@ export const EN = {
     forTenant: "everyone in your organisation",
     forPeople: "{names}",
     forGroups: "the group {names}",
+    waits: "It waits for {names} until {when}.",
+    waitsTitle: "It waits for others",
+    forOthers: "others",
     forRoles: "the role {names}",
     notCaller: "not the person who made the call",
     quorum: "{count} people must accept",
@@ -334,6 +364,7 @@ export const EN = {
     title: "Your record",
     question: "Question",
     tool: "Tool",
+    inPlaceOf: "In the place of",
     youAnswered: "You answered",
     youDeclined: "You declined.",
     reason: "Reason",
@@ -464,6 +495,12 @@ export const EN = {
       sentence: "This question is closed: it was declined or withdrawn, its deadline has passed, or its task has ended. Nothing was sent.",
     },
     full: { title: "Too many comments", sentence: "This question has as many comments as it can have, so yours was not added." },
+    "handed-on": { title: "Handed on", sentence: "Those to whom you handed this question find it in their inbox, and can answer it." },
+    "not-handed-on": {
+      title: "Not handed on",
+      sentence:
+        "This question cannot be handed on: its tool does not allow it, it was answered in your place, or it was handed on too often. Nothing was changed.",
+    },
     "of-others": { title: "Not for you", sentence: "This question is for another person." },
     unknown: { title: "Not found", sentence: "This question does not exist, is not for you, or is no longer open." },
     stale: {

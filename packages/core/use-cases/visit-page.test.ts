@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { Observer } from "../ports.ts";
 import { DEFAULT_SETTINGS } from "../settings.ts";
 import type { Ask, Task } from "../task.ts";
-import { alice, anAsk, bob, inMemory, mallory, NOW_MS } from "./in-memory.fixture.ts";
+import { alice, anAsk, bob, carol, inMemory, mallory, NOW_MS } from "./in-memory.fixture.ts";
+import { delegateAsk } from "./join-thread.ts";
 import { type AnswerOnPage, answerOnPage, leavePage, type LeavePage, visitPage } from "./visit-page.ts";
 
 const page = { kind: "secret" } as const;
@@ -45,7 +46,17 @@ describe("a page that is visited", () => {
   test("of an ask with another audience belongs to that audience, and the owner learns so", async () => {
     const { visit } = await opened([onPage("key", forBob)]);
     expect(await visit("key", bob)).toMatchObject({ type: "open" });
-    expect(await visit("key")).toStrictEqual({ type: "of-others" });
+    expect(await visit("key")).toMatchObject({ type: "of-others", page: { message: "Enter the key." } });
+  });
+
+  test("of an ask that its visitor handed on is read and not answered by them, and by nobody else who is not asked", async () => {
+    const about = { allow: ["delegate"] } as const;
+    const { visit, leave, services, taskId } = await opened([onPage("key", { ...forBob, request: { ...request, about } })]);
+    await delegateAsk(services, { taskId, key: "key", caller: bob, door: "a page", to: { people: ["carol"] }, reason: "On leave" });
+    expect(await visit("key", carol)).toMatchObject({ type: "open" });
+    expect(await visit("key", bob)).toMatchObject({ type: "of-others", page: { message: "Enter the key." } });
+    expect(await leave({ caller: bob })).toStrictEqual({ type: "forbidden" });
+    await expect(visit("key", mallory)).rejects.toMatchObject(noTask(taskId));
   });
 
   test("is completed or closed once its ask is not open any more", async () => {

@@ -9,7 +9,7 @@
  * completed, whether the client accepted before, afterwards or never. Those who may answer the ask may open its page
  * (policy.ts), and the store decides which answer counts.
  */
-import { may } from "../callers/policy.ts";
+import { isPutTo, may } from "../callers/policy.ts";
 import { tallied } from "../callers/quorum.ts";
 import type { Answer, Ask, JsonObject, Page, Receipt, Task, Violation } from "../task.ts";
 import { answerTask, judgeReply } from "./answer-task.ts";
@@ -41,9 +41,9 @@ export type ShownPage =
 /**
  * - `completed`: on this page, earlier.
  * - `closed`: declined, cancelled, withdrawn or timed out, or the task has ended.
- * - `of-others`: the ask has another audience.
+ * - `of-others`: the caller may read and not answer: their own task asks others, or they handed the ask on.
  */
-export type Visit = { readonly type: "open"; readonly page: OpenPage } | { readonly type: "completed" | "closed" | "of-others" };
+export type Visit = { readonly type: "open" | "of-others"; readonly page: OpenPage } | { readonly type: "completed" | "closed" };
 
 /**
  * A pure read. Throws TASK_NOT_FOUND alike for tasks that never existed and tasks of other callers, and as `readable`
@@ -56,8 +56,9 @@ export async function visitPage(services: Services, ref: PageRef): Promise<Visit
   const ask = task?.asks.find((open) => open.key === key);
   if (task && ask) {
     const found = openPage(ask, readable(task));
-    if (found && may(caller, "answer", task, ask)) return { type: "open", page: { ...found, ask: tallied(caller, task, ask) } };
-    if (found && isOwner) return { type: "of-others" };
+    const mayAnswer = may(caller, "answer", task, ask);
+    if (found && (mayAnswer || isOwner || isPutTo(caller, task, ask)))
+      return { type: mayAnswer ? "open" : "of-others", page: { ...found, ask: tallied(caller, task, ask) } };
   }
   const by = isOwner ? undefined : caller.principal;
   const { receipt } = await services.store.answer(comparedWith(services, { taskId, key, by }));

@@ -1,25 +1,39 @@
 /** What people do around a question besides answering it, below its context: who is on it, comments, and what happened. It works without script. */
 import { type Around, type AskSummary, COMMENT_CHARS_MAX, type Happened, shownName } from "@parley/core";
 import { filled, type Reader } from "../../texts/texts.ts";
+import { handOnView, type HandOnView, namesText } from "./hand-on.ts";
 import { type Html, markup, say } from "./html.ts";
 import { moment } from "./moment.ts";
 
 export interface AroundView extends Around {
   readonly claimedBy?: AskSummary["claimedBy"];
+  /** The person got it from somebody. */
+  readonly got?: Happened | undefined;
+  /** The person handed their part on, and may not answer. */
+  readonly gave?: Happened | undefined;
   /** The forms with which the person joins. Undefined if the question is closed, or asks nobody else. */
-  readonly joining?: { readonly action: string; readonly hidden: Html } | undefined;
+  readonly joining?: Joining | undefined;
+  /** The form with which the person hands it on. Undefined if they may not. */
+  readonly handOn?: HandOnView | undefined;
 }
 
-export function aroundView(reader: Reader, { claimedBy, comments, history, joining }: AroundView): Html | undefined {
+export interface Joining {
+  readonly action: string;
+  readonly hidden: Html;
+  /** Who only reads it has nothing to claim. */
+  readonly mayClaim: boolean;
+}
+
+export function aroundView(reader: Reader, { claimedBy, comments, history, joining, handOn }: AroundView): Html | undefined {
   const { around } = reader.texts;
-  if (!joining && comments.length === 0 && history.length < 2) return undefined;
+  if (!joining && !handOn && comments.length === 0 && history.length < 2) return undefined;
   const claim = claimedBy && (claimedBy.isCaller ? around.mine : around.other);
   return markup`<section class="around flow" aria-label="${around.title}">
 <div class="joined flow">
 <p class="claim" role="status">${claimedBy && claim !== undefined ? markup`<span class="tag wait">${say(claim, { name: markup`<bdi>${nameOf(reader, claimedBy)}</bdi>`, when: moment(reader, claimedBy.untilMs) })}</span>` : undefined}</p>
 ${comments.length === 0 ? undefined : markup`<h2>${around.comments}</h2><ol class="comments">${comments.map(({ by, atMs, text }) => markup`<li><p class="quiet"><strong><bdi>${nameOf(reader, by)}</bdi></strong> ${moment(reader, atMs)}</p><p class="text" dir="auto">${text}</p></li>`)}</ol>`}
 ${history.length < 2 ? undefined : markup`<details class="history"><summary>${around.history}</summary><ol>${history.map((each) => markup`<li>${happened(reader, each)}</li>`)}</ol></details>`}
-${joining && markup`<form class="join" method="post" action="${joining.action}">${joining.hidden}<button name="action" value="${claimedBy?.isCaller ? "release" : "claim"}" data-key="c">${claimedBy?.isCaller ? around.release : around.claim}</button></form>`}
+${!joining?.mayClaim ? undefined : markup`<form class="join" method="post" action="${joining.action}">${joining.hidden}<button name="action" value="${claimedBy?.isCaller ? "release" : "claim"}" data-key="c">${claimedBy?.isCaller ? around.release : around.claim}</button></form>`}
 </div>
 ${
   joining &&
@@ -28,10 +42,11 @@ ${
 <p class="quiet" id="comment-note">${around.note}</p></div>
 <p><button name="action" value="comment">${around.send}</button></p></form></details>`
 }
+${handOn && handOnView(reader, handOn)}
 </section>`;
 }
 
-function nameOf({ texts: { around } }: Reader, { name, principal, isCaller }: NonNullable<Happened["by"]>): string {
+export function nameOf({ texts: { around } }: Reader, { name, principal, isCaller }: NonNullable<Happened["by"]>): string {
   return isCaller ? around.you : (name ?? principal);
 }
 
@@ -39,7 +54,5 @@ function happened(reader: Reader, { what, by, atMs, to = {}, reason = "" }: Happ
   const { around } = reader.texts;
   const who = by === undefined ? around.somebody : by.isCaller ? around.you : (by.name ?? by.principal);
   const words = by?.isCaller ? around.youDid : around.did;
-  const { people = [], groups = [], roles = [] } = to;
-  const whom = [...people.map(shownName), ...groups, ...roles].join(", ");
-  return markup`${filled(words[what], { name: who, to: whom, reason })}${atMs === undefined ? undefined : markup` <span class="quiet">${moment(reader, atMs)}</span>`}`;
+  return markup`${filled(words[what], { name: who, to: namesText(to, shownName), reason })}${atMs === undefined ? undefined : markup` <span class="quiet">${moment(reader, atMs)}</span>`}`;
 }

@@ -11,10 +11,12 @@ import {
   type JsonObject,
   type Json,
   may,
+  mayHandOn,
   type OpenPage,
   personOf,
   REASON_CHARS_MAX,
   type SettledRead,
+  shownName,
 } from "@parley/core";
 import { type Draft, type Input, type Problems, type Typed, untouched } from "@parley/web/form";
 import { haste } from "@parley/web/times";
@@ -23,7 +25,8 @@ import { distanceText, filled, inWords, type Reader } from "../../texts/texts.ts
 import { controlName, isYesOrNo, localMoment, type QuestionForm, questionForm } from "./form-body.ts";
 import { contextView } from "./context-view.ts";
 import { type Html, markup, say } from "./html.ts";
-import { aroundView, type AroundView } from "./around-view.ts";
+import { aroundView, type AroundView, nameOf } from "./around-view.ts";
+import { type HandOnDraft, namesText, takeBackView } from "./hand-on.ts";
 import { moment } from "./moment.ts";
 import { hiddenFields } from "./views.ts";
 
@@ -37,7 +40,9 @@ export interface QuestionView {
   /** The address to which the form is sent. */
   readonly action: string;
   /** What people did around it. */
-  readonly around?: Omit<AroundView, "joining"> | undefined;
+  readonly around?: Omit<AroundView, "joining" | "handOn"> | undefined;
+  /** The person may read it and not answer. */
+  readonly isOfOthers?: boolean;
   /** If the form answers several questions: what it sends to name them, how many there are, and in words. */
   readonly together?: { readonly hidden: Html; readonly count: number; readonly said: string } | undefined;
   /** Beside the list, to which a form without script returns. */
@@ -45,6 +50,7 @@ export interface QuestionView {
   /** What was typed and is shown again. */
   readonly draft?: Draft | undefined;
   readonly problems?: Problems | undefined;
+  readonly handOn?: HandOnDraft | undefined;
 }
 
 /** Longest shown message and longest shown name. The rest can be read by the client that asked. */
@@ -58,24 +64,78 @@ export function questionView(view: QuestionView): Html {
   const { texts } = reader;
   const said = cut(asked.message, MESSAGE_CHARS_MAX);
   const isLong = said.length > LONG;
+  const answering =
+    view.isOfOthers === true
+      ? undefined
+      : asked.page.kind === "form"
+        ? form(view)
+        : asked.page.kind === "link"
+          ? link(view, asked.page)
+          : elsewhere(view);
   const region = isLong ? markup` tabindex="0" role="region" aria-label="${texts.record.question}"` : undefined;
   return markup`<p class="said${isLong ? " long" : ""}" id="said" dir="auto"${region}>${said}</p>
+${view.isOfOthers === true ? waits(view) : undefined}
 ${facts(view)}
 ${contextView(reader.texts, aboutOf(asked.ask.request)?.context ?? [])}
 ${around(view)}
 ${asked.ask.tally?.mine === true ? markup`<p class="done">${texts.question.quorumMine}</p>` : undefined}
-${asked.page.kind === "form" ? form(view) : asked.page.kind === "link" ? link(view, asked.page) : elsewhere(view)}`;
+${answering}`;
+}
+
+/** The title of the page of a question that the person may read and not answer. */
+export function waitsTitle({ handOn, question }: Texts, { gave }: Pick<AroundView, "gave">): string {
+  return gave ? handOn.givenTitle : question.waitsTitle;
+}
+
+/** For whom it waits, said to those who may not answer it. */
+function waits(view: QuestionView): Html {
+  const {
+    page: { ask },
+    reader,
+    action,
+    around: known,
+  } = view;
+  const { texts } = reader;
+  const gave = known?.gave;
+  if (!gave) {
+    const names = ask.audience ? toText(texts, ask.audience) : texts.question.forOthers;
+    return markup`<p class="done waits">${say(texts.question.waits, { names, when: moment(reader, ask.deadlineMs) })}</p>`;
+  }
+  const { to = {}, reason = "", atMs } = gave;
+  return markup`<p class="done waits">${say(texts.handOn.given, { to: markup`<bdi>${namesText(to, shownName)}</bdi>` })}</p>
+<dl class="facts"><dt>${texts.handOn.reason}</dt><dd dir="auto">${reason}</dd>${atMs === undefined ? undefined : markup`<dt>${texts.record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>
+${takeBackView(reader, { action, hidden: hiddenOf(view) })}`;
+}
+
+function hiddenOf({ page: { ask }, token, isInInbox = false }: QuestionView): Html {
+  return markup`${hiddenFields(ask.digest, token)}${isInInbox ? markup`<input type="hidden" name="back" value="inbox">` : undefined}`;
 }
 
 /** Of a question that asks nobody else, nobody else would hear. */
-function around({ page: { ask }, reader, caller, token, action, around: known, isInInbox = false }: QuestionView): Html | undefined {
+function around(view: QuestionView): Html | undefined {
+  const {
+    page: { ask, call },
+    reader,
+    caller,
+    action,
+    around: known,
+    isOfOthers = false,
+    handOn: draft,
+  } = view;
   if (!known) return undefined;
-  const hasOthers = ask.audience !== undefined && caller.authenticatedBy !== "nobody";
-  const hidden = markup`${hiddenFields(ask.digest, token)}${isInInbox ? markup`<input type="hidden" name="back" value="inbox">` : undefined}`;
-  return aroundView(reader, { ...known, joining: hasOthers ? { action, hidden } : undefined });
+  const isAlone = ask.audience === undefined && (ask.thread?.delegations ?? []).length === 0;
+  const mayHand =
+    !isOfOthers && aboutOf(ask.request)?.allow?.includes("delegate") === true && mayHandOn(caller, { call }, ask) !== undefined;
+  const hidden = hiddenOf(view);
+  return aroundView(reader, {
+    ...known,
+    joining: isAlone || caller.authenticatedBy === "nobody" ? undefined : { action, hidden, mayClaim: !isOfOthers },
+    handOn: mayHand ? { action, hidden, draft } : undefined,
+  });
 }
 
-function facts({ page: { ask, call }, caller, reader, nowMs }: QuestionView): Html {
+function facts({ page: { ask, call }, caller, reader, nowMs, around: known }: QuestionView): Html {
+  const got = known?.got;
   const { texts } = reader;
   const { question } = texts;
   const isMine = may(caller, "follow", { call, asks: [] }) || personOf(caller) === personOf(call);
@@ -85,6 +145,7 @@ function facts({ page: { ask, call }, caller, reader, nowMs }: QuestionView): Ht
   const { priority, dueMs } = aboutOf(ask.request) ?? {};
   return markup`<dl class="facts">
 <dt>${question.from}</dt><dd>${say(from, { tool })}</dd>
+${got?.by && markup`<dt>${texts.handOn.by}</dt><dd><bdi>${nameOf(reader, got.by)}</bdi>: <span dir="auto">${got.reason ?? ""}</span></dd>`}
 ${ask.audience && markup`<dt>${question.for}</dt><dd>${audienceText(texts, ask.audience)}${quorumText(texts, ask)}</dd>`}
 <dt>${question.since}</dt><dd>${moment(reader, ask.askedAtMs)}</dd>
 ${priority && markup`<dt>${question.priority}</dt><dd><strong>${question.priorities[priority]}</strong></dd>`}
@@ -100,17 +161,18 @@ export function headline(message: string): readonly [first: string, rest: string
   return end === -1 ? [text, ""] : [text.slice(0, end), text.slice(end).replaceAll(/\s+/g, " ").trim()];
 }
 
-function audienceText({ question }: Texts, { to, not }: Audience): string {
-  const names = (of: readonly string[] = []) => `${of.slice(0, NAMES_MAX).join(", ")}${of.length > NAMES_MAX ? " …" : ""}`;
-  const parts =
-    to === "tenant"
-      ? [question.forTenant]
-      : [
-          ...(to.people?.length ? [filled(question.forPeople, { names: names(to.people) })] : []),
-          ...(to.groups?.length ? [filled(question.forGroups, { names: names(to.groups) })] : []),
-          ...(to.roles?.length ? [filled(question.forRoles, { names: names(to.roles) })] : []),
-        ];
-  return [...parts, ...(not === "caller" ? [question.notCaller] : [])].join("; ");
+function audienceText(texts: Texts, audience: Audience): string {
+  return audience.not === "caller" ? `${toText(texts, audience)}; ${texts.question.notCaller}` : toText(texts, audience);
+}
+
+function toText({ question }: Texts, { to }: Audience): string {
+  if (to === "tenant") return question.forTenant;
+  const names = (of: readonly string[]) => `${of.slice(0, NAMES_MAX).join(", ")}${of.length > NAMES_MAX ? " …" : ""}`;
+  return [
+    ...(to.people?.length ? [filled(question.forPeople, { names: names(to.people.map(shownName)) })] : []),
+    ...(to.groups?.length ? [filled(question.forGroups, { names: names(to.groups) })] : []),
+    ...(to.roles?.length ? [filled(question.forRoles, { names: names(to.roles) })] : []),
+  ].join("; ");
 }
 
 function quorumText({ question }: Texts, { audience, tally, accepted }: Ask): string {
@@ -390,14 +452,14 @@ const LINE_CHARS_MAX = 200;
 
 /** How a question ended, for those who may know. */
 export function settledRecord(reader: Reader, settled: SettledRead): Html {
-  const { called, answer, atMs, reason } = settled;
+  const { called, answer, atMs, reason, delegatedBy } = settled;
   const { record } = reader.texts;
   const content = typedContent(settled);
   const answers = content && answerList(reader, content, undefined);
   const why = (answer?.action === "decline" ? answer.reason : undefined) ?? reason;
   return markup`<p class="done">${endText(reader, settled, answers !== undefined)}</p>
 ${answers}
-<dl class="facts">${why === undefined ? undefined : markup`<dt>${record.reason}</dt><dd dir="auto">${why}</dd>`}<dt>${record.tool}</dt><dd><bdi>${called.name}</bdi></dd>${atMs === undefined ? undefined : markup`<dt>${record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>
+<dl class="facts">${why === undefined ? undefined : markup`<dt>${record.reason}</dt><dd dir="auto">${why}</dd>`}${delegatedBy && markup`<dt>${record.inPlaceOf}</dt><dd><bdi>${nameOf(reader, delegatedBy)}</bdi></dd>`}<dt>${record.tool}</dt><dd><bdi>${called.name}</bdi></dd>${atMs === undefined ? undefined : markup`<dt>${record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>
 ${aroundView(reader, settled)}`;
 }
 

@@ -16,12 +16,15 @@ import type { Signatures } from "../../seals/signatures.ts";
 import { momentText, type Reader, readerOf, zoneOf } from "../../texts/texts.ts";
 import { aroundOf, DOOR, notice, noticeLate, scriptedFor, sendScripted, type ToShow, withFormToken } from "./every-page.ts";
 import { contentIn, draftIn, questionForm, type QuestionForm, type ReadForm } from "./form-body.ts";
+import type { HandOnDraft } from "./hand-on.ts";
 import { type Html, markup, page as wholePage } from "./html.ts";
-import { answerList, questionView } from "./question-view.ts";
+import { answerList, questionView, waitsTitle } from "./question-view.ts";
 import { loggedInAs } from "./views.ts";
 
 export interface Questions {
   show(reply: FastifyReply, shown: ToShow, again?: Again): Promise<FastifyReply>;
+  /** To those who may read the question and not answer it. */
+  showToOthers(reply: FastifyReply, shown: ToShow): Promise<FastifyReply>;
   /** `only=check` in the form says what would be refused, and answers nothing: 204 if nothing would. */
   accept(request: FastifyRequest, reply: FastifyReply, given: Given): Promise<FastifyReply>;
   answer(request: FastifyRequest, reply: FastifyReply, given: AnswerOnPage & { readonly page: OpenPage }): Promise<FastifyReply>;
@@ -29,8 +32,9 @@ export interface Questions {
 
 /** A form that is shown again with what was typed. */
 interface Again {
-  readonly draft: Draft;
-  readonly problems: Problems;
+  readonly draft?: Draft;
+  readonly problems?: Problems;
+  readonly handOn?: HandOnDraft;
 }
 
 interface Given extends Omit<AnswerOnPage, "reply"> {
@@ -45,20 +49,24 @@ export interface QuestionsOptions {
 }
 
 export function createQuestions({ services, addresses, signatures }: QuestionsOptions): Questions {
-  async function show(reply: FastifyReply, toShow: ToShow, again?: Again): Promise<FastifyReply> {
+  async function show(
+    reply: FastifyReply,
+    toShow: ToShow,
+    { isOfOthers = false, ...again }: Again & { readonly isOfOthers?: boolean } = {},
+  ): Promise<FastifyReply> {
     const shown = withFormToken(signatures, toShow);
     const { caller, account, reader, token, page } = shown;
     // Empty: to the address at which the page was opened, with its ticket.
     const around = await aroundOf(services, { taskId: toShow.taskId, key: page.ask.key, caller, door: DOOR }, page);
-    const body = questionView({ page, caller, reader, token, nowMs: services.clock.now(), action: "", around, ...again });
+    const body = questionView({ page, caller, reader, token, nowMs: services.clock.now(), action: "", around, isOfOthers, ...again });
     const scripted = scriptedFor(services, signatures, caller);
-    const options = { reader, title: reader.texts.question.title, scripted };
+    const options = { reader, title: isOfOthers ? waitsTitle(reader.texts, around) : reader.texts.question.title, scripted };
     const id = `${toShow.taskId}/${page.ask.key}`;
     const text = wholePage(
       options,
       markup`<div class="flow" id="ask" data-ask="${id}" data-digest="${page.ask.digest}">${body}</div>${loggedInAs(reader.texts, caller, account)}`,
     );
-    return sendScripted(reply, again ? 422 : 200, text);
+    return sendScripted(reply, Object.keys(again).length > 0 ? 422 : 200, text);
   }
 
   async function answer(
@@ -116,6 +124,7 @@ ${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>${reply.reason 
 
   return {
     show,
+    showToOthers: (reply, toShow) => show(reply, toShow, { isOfOthers: true }),
     answer: (request, reply, given) => answer(request, reply, given),
 
     async accept(request, reply, { body, ...given }) {

@@ -2,8 +2,8 @@
  * Every question has a page, on which people answer it, also what must not pass through their client:
  *
  *   GET, HEAD  show the form, or what happened to the question. They change nothing, so that programs that follow links do no harm.
- *   POST       settles the question, once. The store decides which answer counts (visit-page.ts in core). Or it claims, releases or
- *              comments on the question, which stays open.
+ *   POST       settles the question, once. The store decides which answer counts (visit-page.ts in core). Or it claims, releases,
+ *              comments on or hands on the question, which stays open.
  *
  * Any front end serves any step. A form is accepted only if it comes from a page of this server (Origin, Sec-Fetch-Site) that was shown to
  * this person for this question (a signed token).
@@ -12,6 +12,7 @@ import {
   claimAsk,
   COMMENT_CHARS_MAX,
   commentOnAsk,
+  delegateAsk,
   type FilesWanted,
   type Joined,
   leavePage,
@@ -44,6 +45,7 @@ import {
   withFormToken,
 } from "./every-page.ts";
 import type { Grants } from "./grants.ts";
+import { type HandingOn, readHandOn } from "./hand-on.ts";
 import type { Questions } from "./questions.ts";
 import type { Visits } from "./visits.ts";
 import { filesPage, SECRET_CHARS_MAX, secretPage } from "./views.ts";
@@ -65,6 +67,10 @@ export const FORM_BYTES_MAX = 9 * SECRET_CHARS_MAX + 4_096;
 export const UPLOADS_MAX = 100;
 export const OWN_UPLOADS_MAX = 10;
 
+/** What people do around a question, which stays open. */
+const HANDING_ON: ReadonlySet<string> = new Set(["delegate", "takeBack"]);
+const JOINING: ReadonlySet<string> = new Set(["claim", "release", "comment", ...HANDING_ON]);
+
 export function asksRoute(
   scope: FastifyInstance,
   { frontEnd, addresses, seal, signatures, visitors, grants, visits, questions }: AsksRoute,
@@ -85,6 +91,7 @@ export function asksRoute(
     await permit(frontEnd, request, "reads");
     const ref = refOf(request);
     const visit = await visitAsk(services, ref);
+    if (visit.type === "of-others") return await questions.showToOthers(reply, { request, taskId: ref.taskId, page: visit.page });
     if (visit.type !== "open") return await noticeSettled(services, reply, ref, visit.type);
     // HEAD shows nothing.
     if (request.method === "GET") noteShown(services, ref, { id: ref.taskId, call: visit.page.call }, [visit.page.ask]);
@@ -101,13 +108,15 @@ export function asksRoute(
     await permit(frontEnd, request, "answers");
     const ref = refOf(request);
     const visit = await visitAsk(services, ref);
-    if (visit.type !== "open") return await noticeSettled(services, reply, ref, visit.type);
     const { body } = request;
+    const mayJoin = body instanceof URLSearchParams && JOINING.has(body.get("action") ?? "");
+    if (visit.type !== "open" && !(visit.type === "of-others" && mayJoin)) return await noticeSettled(services, reply, ref, visit.type);
     const { page } = visit;
     if (page.page.kind === "files" && body === request.raw) return await upload(request, reply, { page, wanted: within(page.page) });
     if (!(body instanceof URLSearchParams)) return notice(reply, "unreadable");
     const [shown, token] = [body.get("shown"), body.get("token")];
     if (shown === null || token === null || !signatures.verify(formText(ref, shown), token)) return notice(reply, "stale");
+    if (mayJoin) return await join(request, reply, { page, body });
     switch (body.get("action")) {
       case "decline": {
         const reason = body.get("reason")?.replaceAll("\r\n", "\n").trim() ?? "";
@@ -120,10 +129,6 @@ export function asksRoute(
             })
           : await settle(reply, { ...ref, digest: shown, answer: { action: "decline" } });
       }
-      case "claim":
-      case "release":
-      case "comment":
-        return await join(request, reply, body);
       case "accept":
       case "yes":
       case "no":
@@ -134,40 +139,74 @@ export function asksRoute(
   });
 
   /** What a person does around the question. Leads back to where they were. */
-  async function join(request: FastifyRequest, reply: FastifyReply, body: URLSearchParams): Promise<FastifyReply> {
+  async function join(request: FastifyRequest, reply: FastifyReply, { page, body }: Joining): Promise<FastifyReply> {
     const ref = refOf(request);
-    const joined = await joinedAs(ref, body);
+    const handed = body.get("action") === "delegate" ? readHandOn(readerOf(request), body) : undefined;
+    if (handed && "problems" in handed) return await questions.show(reply, { request, taskId: ref.taskId, page }, { handOn: handed });
+    const joined = await joinedAs(request, body, handed);
     switch (joined?.type) {
       case undefined:
         return notice(reply, "unreadable");
       case "full":
-        return notice(reply, "full");
+        return notice(reply, HANDING_ON.has(body.get("action") ?? "") ? "not-handed-on" : "full");
+      case "not_allowed":
+      case "accepted":
+        return notice(reply, "not-handed-on");
       case "forbidden":
         return notice(reply, "of-others");
       case "late":
         return await noticeLate(services, reply, ref);
-      default: {
-        const isInInbox = body.get("back") === "inbox";
-        const { pathname, search } = new URL(isInInbox ? addresses.inbox() : addresses.urlOf(ref.taskId, ref.key));
-        const ask = new URLSearchParams({ ask: `${ref.taskId}/${ref.key}` }).toString();
-        // Without the origin: the page may be open at another name of this server than that of its public address.
-        return await reply.redirect(isInInbox ? `${pathname}?${ask}` : `${pathname}${search}`, 303);
-      }
+      case "delegated":
+        // Who handed on another person's part does not read the question any more.
+        return (await isReadable(ref)) ? await lead(reply, ref, body) : notice(reply, "handed-on");
+      default:
+        return await lead(reply, ref, body);
     }
   }
 
-  /** Undefined if it is no comment. */
-  async function joinedAs(ref: ReturnType<typeof refOf>, body: URLSearchParams): Promise<Joined | undefined> {
+  async function isReadable(ref: ReturnType<typeof refOf>): Promise<boolean> {
+    return await visitAsk(services, ref).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof ParleyError && error.code === "TASK_NOT_FOUND") return false;
+        throw error;
+      },
+    );
+  }
+
+  function lead(reply: FastifyReply, { taskId, key }: ReturnType<typeof refOf>, body: URLSearchParams): FastifyReply {
+    const isInInbox = body.get("back") === "inbox";
+    const { pathname, search } = new URL(isInInbox ? addresses.inbox() : addresses.urlOf(taskId, key));
+    const ask = new URLSearchParams({ ask: `${taskId}/${key}` }).toString();
+    // Without the origin: the page may be open at another name of this server than that of its public address.
+    return reply.redirect(isInInbox ? `${pathname}?${ask}` : `${pathname}${search}`, 303);
+  }
+
+  /** Undefined if the form is none of those. */
+  async function joinedAs(request: FastifyRequest, body: URLSearchParams, handed: HandingOn | undefined): Promise<Joined | undefined> {
+    const ref = refOf(request);
+    const { caller } = request;
     switch (body.get("action")) {
       case "claim":
         return await claimAsk(services, ref);
       case "release":
         return await releaseAsk(services, ref);
+      case "delegate":
+        return handed && (await delegateAsk(services, { ...ref, ...handed }));
+      case "takeBack": {
+        const [name = caller.principal] = caller.names;
+        return await delegateAsk(services, { ...ref, to: { people: [name] }, reason: readerOf(request).texts.handOn.takenBack });
+      }
       default: {
         const text = body.get("text")?.replaceAll("\r\n", "\n").trim() ?? "";
         return text === "" || text.length > COMMENT_CHARS_MAX ? undefined : await commentOnAsk(services, { ...ref, text });
       }
     }
+  }
+
+  interface Joining {
+    readonly page: OpenPage;
+    readonly body: URLSearchParams;
   }
 
   interface Accepted {

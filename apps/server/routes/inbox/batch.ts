@@ -62,7 +62,7 @@ export async function gather({ services }: FrontEnd, caller: Caller, wanted: rea
       const found = await visitAsk(services, ref);
       if (found.type !== "open") {
         const read = found.type === "of-others" ? undefined : await readAsk(services, ref).catch(() => undefined);
-        return { why: "closed", ...(read?.state === "settled" && { end: read }) };
+        return { why: found.type === "of-others" ? "unknown" : "closed", ...(read?.state === "settled" && { end: read }) };
       }
       const { page } = found;
       if (!isForm(page)) return { page, why: "elsewhere" };

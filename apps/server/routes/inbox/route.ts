@@ -53,7 +53,7 @@ import {
 import { type Html, markup, page } from "../asks/html.ts";
 import { formOf, readForm } from "../asks/questions.ts";
 import { FORM_BYTES_MAX } from "../asks/route.ts";
-import { questionView, settledRecord } from "../asks/question-view.ts";
+import { questionView, settledRecord, waitsTitle } from "../asks/question-view.ts";
 import { loggedInAs, noticeOf } from "../asks/views.ts";
 import { answeredPage } from "./answered-view.ts";
 import { answerTogether, type Batch, BATCH_MAX, gather, namedIn } from "./batch.ts";
@@ -172,16 +172,18 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
       if (error instanceof ParleyError && error.code === "TASK_NOT_FOUND") return { type: "unknown" as const };
       throw error;
     });
-    if (visit.type !== "open") {
+    if (visit.type !== "open" && visit.type !== "of-others") {
       // For those who may know.
-      const read = visit.type === "unknown" || visit.type === "of-others" ? undefined : await readAsk(services, ref).catch(() => undefined);
+      const read = visit.type === "unknown" ? undefined : await readAsk(services, ref).catch(() => undefined);
       const record = read?.state === "settled" ? settledRecord(reader, read) : undefined;
       const { title, sentence } = noticeOf(reader.texts, visit.type === "completed" && record ? "recorded" : visit.type);
       return { id: given, digest: "", version: visit.type, body: markup`<h2>${title}</h2><p>${sentence}</p>${record}` };
     }
     const { page: asked } = visit;
+    const isOfOthers = visit.type === "of-others";
     // HEAD shows nothing, and what is asked for again and again has been shown.
     if (
+      !isOfOthers &&
       request.method === "GET" &&
       request.headers["if-none-match"] === undefined &&
       (asked.page.kind === "form" || asked.page.kind === "link")
@@ -190,8 +192,11 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     const { token } = withFormToken(signatures, { request, taskId, page: asked });
     const around = await aroundOf(services, ref, asked);
     const shown = { page: asked, caller, reader, token, nowMs: services.clock.now(), action: pathOf(taskId, key) };
-    const body = questionView({ ...shown, around, isInInbox: true });
-    return { id: given, digest: asked.ask.digest, version: JSON.stringify([asked.ask.tally, asked.ask.deadlineMs, around]), body };
+    const question = questionView({ ...shown, around, isInInbox: true, isOfOthers });
+    const body = isOfOthers ? markup`<h2>${waitsTitle(reader.texts, around)}</h2>${question}` : question;
+    // While others are asked, it is another page than the one that the person could answer.
+    const digest = isOfOthers ? `others ${asked.ask.digest}` : asked.ask.digest;
+    return { id: given, digest, version: JSON.stringify([asked.ask.tally, asked.ask.deadlineMs, around]), body };
   }
 
   /** Several questions and one form, in place of one question. */

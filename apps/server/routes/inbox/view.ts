@@ -101,6 +101,7 @@ function keysSheet({ keys }: Reader["texts"]): Html {
     ["D", keys.decline],
     ["C", keys.claim],
     ["M", keys.comment],
+    ["E", keys.handOn],
     ["X", keys.select],
     ["Shift X", keys.selectTo],
     ["L", keys.alike],
@@ -220,9 +221,14 @@ function item(ask: AskSummary, { reader, address, nowMs, titleOf, picked, chosen
   return markup`<li data-ask="${id}"${ask.priority === "urgent" || late ? markup` class="pressing"` : undefined} data-tool="${ask.called.name}">${ask.kind === "form" ? markup`<label class="pick"><input type="checkbox" name="batch" value="${id}" form="batch"${picked.has(id) ? markup` checked` : undefined}><span class="sr-only">${reader.texts.together.select} ${first}</span></label>` : undefined}<a href="${linkTo(address, id)}"${id === chosen ? markup` aria-current="true"` : undefined}>
 <span class="what" dir="auto">${first === "" ? title : first}</span>
 ${rest === "" ? undefined : markup`<span class="rest" dir="auto">${rest}</span>`}
-<span class="tags">${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}${onIt(reader, ask)}</span>
+<span class="tags">${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}${onIt(reader, ask)}${gotFrom(reader, ask)}</span>
 <span class="who"><bdi>${title}</bdi> <span>${say(inbox.asked, { when: moment(reader, ask.askedAtMs) })}</span></span>
 </a></li>`;
+}
+
+/** In whose place the person is asked. */
+function gotFrom({ texts: { handOn } }: Reader, { delegatedBy }: AskSummary): Html | undefined {
+  return delegatedBy && markup` <span class="tag later">${filled(handOn.from, { name: delegatedBy.name ?? delegatedBy.principal })}</span>`;
 }
 
 /** Who is on it, and how many comments it has. */

@@ -1,7 +1,21 @@
-/** Who is on the question, and comments on it, without leaving the page. */
-import { load } from "./load.ts";
+/** Who is on the question, comments on it, and handing it on, without leaving the page. */
+import { load, type Loaded } from "./load.ts";
 import { find, findAll, say } from "./page.ts";
+import { shortened } from "./sending.ts";
 import { lasting, toast } from "./toasts.ts";
+
+/** The person handed the question on, or took it back. */
+export interface HandedOn {
+  readonly isTakenBack: boolean;
+  readonly reply: Loaded;
+}
+
+/** Calls `act` for the question in this place. */
+export function onHandedOn(place: HTMLElement, act: (handed: HandedOn) => void): void {
+  place.addEventListener(HANDED_ON, (event) => act((event as CustomEvent<HandedOn>).detail));
+}
+
+const HANDED_ON = "parley-handed-on";
 
 /** `place` holds the question, and `within` the part of it that is new. */
 export function enhanceAround(place: HTMLElement, within = place): void {
@@ -23,17 +37,29 @@ async function send(form: HTMLFormElement, by: HTMLButtonElement, place: HTMLEle
   form.dataset["busy"] = "";
   const body = new URLSearchParams();
   for (const [name, value] of new FormData(form, by)) if (typeof value === "string") body.append(name, value);
-  const { status, page } = await load(form.getAttribute("action") || location.href, { body });
+  const reply = await load(form.getAttribute("action") || location.href, { body });
+  const { status, page } = reply;
   delete form.dataset["busy"];
   if (status === 0 || status === 429 || status >= 500) return toast(say(status === 0 ? "offline" : "busy"), [], { urgent: true }).leave();
+  const isTakenBack = by.value === "takeBack";
+  if (status === 200 && (isTakenBack || by.value === "delegate")) {
+    toast(say(isTakenBack ? "tookBack" : "handedOn", { question: shortened(find(".said", place)?.textContent ?? "") })).leave();
+    place.dispatchEvent(new CustomEvent<HandedOn>(HANDED_ON, { detail: { isTakenBack, reply } }));
+    return;
+  }
   const shown = page && find(".around", page);
   if (!shown) {
     lasting([find("h1", page)?.textContent, find("main p", page)?.textContent].filter(Boolean).join(": "));
     return;
   }
   const [before, after] = [find(".around", place), document.adoptNode(shown)];
+  // What comes back with a problem is the page of the question, from wherever it was sent.
+  const action = form.getAttribute("action");
+  if (action !== null) for (const each of findAll("form.join", after)) each.setAttribute("action", action);
   before?.replaceWith(after);
   enhanceAround(place, after);
+  const wrong = find("[aria-invalid=true]", after);
+  if (wrong) return wrong.focus();
   (find(by.value === "comment" ? "summary[data-key=m]" : "[data-key=c]", after) ?? place).focus();
 }
 

@@ -4,7 +4,7 @@
  * The server writes all of it. The script asks for the page again, and takes the parts that have changed.
  */
 import { enhance, type Given, isAtWork, press } from "./answering.ts";
-import { takeAround } from "./around.ts";
+import { onHandedOn, takeAround } from "./around.ts";
 import { follow } from "./follow.ts";
 import { listen } from "./keys.ts";
 import { load, type Loaded } from "./load.ts";
@@ -59,12 +59,17 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
       const index = at.findIndex((item) => item.dataset["ask"] === asked[0]);
       for (const each of asked) itemOf(each)?.classList.add("sending");
       if (asked.length > 1 || asked[0] !== ask) selection.clear();
-      const free = (item: HTMLElement | undefined) => item && !item.classList.contains("sending");
-      const next = at.slice(index + 1).find(free) ?? at.slice(0, Math.max(0, index)).findLast(free);
-      if (next && isWide()) void open(next.dataset["ask"], { focus: "list" });
-      else leave();
+      goOn(at, index);
     },
   });
+
+  /** From the question at this place of the list to the next. */
+  function goOn(at: readonly HTMLLIElement[], index: number): void {
+    const free = (item: HTMLElement | undefined) => item && !item.classList.contains("sending");
+    const next = at.slice(index + 1).find(free) ?? at.slice(0, Math.max(0, index)).findLast(free);
+    if (next && isWide()) void open(next.dataset["ask"], { focus: "list" });
+    else leave();
+  }
 
   /** Whether list and question are side by side. */
   const isWide = () => matchMedia("(min-width: 54.0625rem)").matches;
@@ -343,6 +348,21 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     if (target instanceof HTMLSelectElement) target.form?.requestSubmit();
   });
 
+  onHandedOn(place, ({ isTakenBack }) => {
+    const ask = current() ?? "";
+    const at = seen();
+    // It is no longer this person's to answer, and nobody else did.
+    if (isTakenBack) {
+      mineDone.delete(ask);
+      return void go(addressOf(ask), ask, { focus: "form", push: false });
+    }
+    mineDone.add(ask);
+    goOn(
+      at,
+      at.findIndex((item) => item.dataset["ask"] === ask),
+    );
+  });
+
   showViews();
   listen({
     j: () => move(1),
@@ -351,6 +371,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     d: () => press("d", place),
     c: () => press("c", place),
     m: () => press("m", place),
+    e: () => press("e", place),
     x: ({ target, shiftKey }) => selection[shiftKey ? "toggleTo" : "toggle"](itemAt(target)),
     l: ({ target }) => selection.alike(itemAt(target)),
     b: () => openSelected(),

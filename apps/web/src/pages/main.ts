@@ -1,5 +1,6 @@
 /** The script of the pages that front ends write. Without it they work as well. */
 import { enhance, type Given } from "./answering.ts";
+import { onHandedOn } from "./around.ts";
 import { countDown, tellZone } from "./clock.ts";
 import { forgetAllDrafts, pruneDrafts } from "./drafts.ts";
 import { startInbox } from "./inbox.ts";
@@ -18,7 +19,7 @@ function startQuestion(place: HTMLElement): void {
       document.title = page.title;
       main.replaceWith(document.adoptNode(shown));
       const again = find("#ask");
-      if (again) enhance(again, given);
+      if (again) startQuestion(again);
       const focused = find("[aria-invalid=true]") ?? find("h1");
       if (focused) {
         focused.tabIndex = -1;
@@ -29,6 +30,7 @@ function startQuestion(place: HTMLElement): void {
     onGiven: () => place.setAttribute("inert", ""),
   });
   enhance(place, given);
+  onHandedOn(place, ({ reply }) => given().onReply(reply));
 }
 
 if (!tellZone()) {
