@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
 import { addAnswer } from "./answer/command.ts";
+import { addAround } from "./around/command.ts";
 import { addAudit } from "./audit/command.ts";
 import { addCall } from "./call/command.ts";
 import { addChanges } from "./changes/command.ts";
@@ -50,6 +51,7 @@ const COMMANDS = [
   addTasks,
   addInbox,
   addAnswer,
+  addAround,
   addLogin,
   addChanges,
   addAudit,

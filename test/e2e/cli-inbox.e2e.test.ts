@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { callerNamed, deploy } from "../../apps/server/deployment.fixture.ts";
 import { freePorts } from "../support/free-ports.ts";
-import { parley } from "../support/parley.ts";
+import { parley, watchParley } from "../support/parley.ts";
 import { hasTerminal, openTerminal, type Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
@@ -23,6 +23,7 @@ const tools = catalogue([
         timeout: "2 days",
         onTimeout: "decline",
         priority: "high",
+        allow: ["delegate"],
         context: [
           { type: "table", title: "Offers", columns: ["shop", "cents"], rows: [["Ash", 900]] },
           { type: "diff", before: "old", after: "new" },
@@ -61,6 +62,7 @@ const PEOPLE = {
   ann: callerNamed("ann"),
   eve: callerNamed("eve", { groups: ["finance"] }),
   bob: callerNamed("bob", { groups: ["finance"] }),
+  dora: callerNamed("dora"),
 };
 type Who = keyof typeof PEOPLE;
 
@@ -139,6 +141,68 @@ describe("what is asked in other people's tasks", () => {
     const taskId = await called("ann", "pay", "--what", "chairs");
     expect(await json("eve", "answer", taskId, "--decline", "--reason", "too dear")).toMatchObject({ answered: true });
     expect(JSON.parse(await result(taskId))).toMatchObject({ action: "decline", reason: "too dear" });
+  });
+
+  test("is claimed, commented on and handed on, for everyone who is asked to see, and answered in another's place", async () => {
+    const { run, json, called, result } = await subject();
+    const taskId = await called("ann", "pay", "--what", "chairs");
+    const at = [taskId, "amount"];
+    // With no key: the only question.
+    expect(await run("bob", "claim", taskId, "--minutes", "5")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^You are on amount; that ends in (4 minutes|\d+ seconds)\.\n$/),
+    });
+    expect(await run("eve", "claim", ...at)).toMatchObject({
+      code: 1,
+      stderr: "parley: bob is on amount; you may answer it all the same\n",
+    });
+    expect((await run("eve", "inbox", "--list")).stdout).toContain("bob is on it");
+    expect(await json("bob", "release", ...at)).toEqual({ taskId, key: "amount", receipt: "released" });
+    expect(await json("eve", "comment", ...at, "-m", "Which budget?")).toEqual({ taskId, key: "amount", receipt: "commented" });
+    expect(await run("bob", "delegate", ...at, "--reason", "On leave")).toMatchObject({ code: 1, stderr: expect.stringContaining("--to") });
+    expect(await run("ann", "delegate", ...at, "--to", "dora", "--reason", "On leave")).toMatchObject({ code: 1 });
+    const back = ["--group", "finance", "--reason", "Mine again"];
+    expect(await json("bob", "delegate", ...at, ...back)).toEqual({ taskId, key: "amount", receipt: "delegated" });
+    expect(await run("bob", "delegate", ...at, "--to", "dora", "--to", "emil", "--reason", "On leave")).toMatchObject({
+      code: 0,
+      stdout: "dora, emil can answer amount in your place.\n",
+    });
+    expect((await run("bob", "inbox")).stdout).toBe("no open questions\n");
+    expect((await run("dora", "inbox", "--list")).stdout).toMatch(/handed on by bob · 1 comment/);
+    expect(await run("bob", "answer", ...at, "--decline")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("was handed on by you to dora, emil"),
+    });
+    expect(await json("dora", "answer", ...at, "-a", "cents=900")).toMatchObject({ answered: true });
+    expect(JSON.parse(await result(taskId))).toMatchObject({ content: { cents: 900 } });
+    expect(await run("eve", "comment", ...at, "-m", "Too late")).toMatchObject({
+      code: 1,
+      stderr: "parley: amount was answered by dora\n",
+    });
+    expect(await run("eve", "claim", "0-nothing")).toMatchObject({ code: 1, stdout: "" });
+  });
+
+  test("is printed while it is asked, and how it ended, until the person leaves", async () => {
+    const { env, json, called } = await subject();
+    const before = await called("ann", "pay", "--what", "chairs");
+    const watching = watchParley(["inbox", "--watch", "--json"], { env: env("bob") });
+    const lines = () =>
+      watching
+        .stdout()
+        .split("\n")
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+    await until(() => lines().length === 1);
+    const later = await called("ann", "pay", "--what", "desks");
+    await until(() => lines().length === 2);
+    await json("eve", "answer", before, "--decline");
+    await until(() => lines().length === 3);
+    expect(lines()).toMatchObject([
+      { taskId: before, state: "open" },
+      { taskId: later, state: "open", request: { message: "How much for desks?" } },
+      { taskId: before, state: "settled", end: "declined", by: { principal: "eve" } },
+    ]);
+    expect(await watching.interrupt()).toBe(130);
   });
 
   test("needs more people, and says how many", async () => {

@@ -98,6 +98,13 @@ describe("with --json", () => {
     const [answered] = await json("call", "greet", "--marker", "answered", "--no-wait");
     const id = String(answered?.["taskId"]);
     await expect.poll(async () => (await json("task", id))[0]?.["status"]).toBe("input_required");
+    const about = { taskId: id, key: "who" };
+    const claimedBy = { principal: expect.any(String), isCaller: true, until: expect.any(String) };
+    expect(await json("claim", id, "who")).toEqual([{ ...about, receipt: "claimed", claimedBy }]);
+    expect(await json("release", id)).toEqual([{ ...about, receipt: "released" }]);
+    expect(await json("comment", id, "--message", "Soon")).toEqual([{ ...about, receipt: "commented" }]);
+    // Its tool does not allow this.
+    expect(await jsonEndingWith(1, "delegate", id, "--to", "bob", "--reason", "On leave")).toEqual([]);
     expect(await json("answer", id, "who", "--set", "name=Ann")).toEqual([{ taskId: id, key: "who", answered: true }]);
   });
 

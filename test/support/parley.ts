@@ -31,6 +31,29 @@ export function parley(args: readonly string[], { env, cwd, signal }: Where = {}
   });
 }
 
+export interface Watching {
+  /** What it has printed. */
+  stdout(): string;
+  /** Ctrl-C. Resolves to its exit code. */
+  interrupt(): Promise<number | null>;
+}
+
+/** A command that runs until it is interrupted. */
+export function watchParley(args: readonly string[], { env, cwd }: Where = {}): Watching {
+  const child = spawn(process.execPath, [MAIN, ...args], { cwd, env: environment(env), stdio: ["ignore", "pipe", "inherit"] });
+  const ended = once(child, "exit");
+  let printed = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
+  return {
+    stdout: () => printed,
+    async interrupt() {
+      child.kill("SIGINT");
+      const [code] = (await ended) as [number | null];
+      return code;
+    },
+  };
+}
+
 export interface Started {
   /** Of the MCP endpoint. */
   readonly url: string;

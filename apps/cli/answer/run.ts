@@ -1,8 +1,8 @@
 /** `parley answer`: answers one open question, whoever's task asks it. */
-import { select } from "@clack/prompts";
 import { asksOf, type Given, mustBeInteractive, OVER, replyFrom, sendReply, type Sent } from "../questions/answering.ts";
 import { questionOf, readAsk, sendAnswer } from "../questions/answer-ask.ts";
-import { howEnded, peopleText, requestOf } from "../questions/asked.ts";
+import { howEnded, notForYou, requestOf } from "../questions/asked.ts";
+import { chooseKey, openKeys } from "../questions/choose-key.ts";
 import { LATER } from "../questions/abandoned.ts";
 import { printEnd } from "../call/run.ts";
 import { askUntilOver, follow, Left } from "../questions/follow.ts";
@@ -11,7 +11,7 @@ import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
 import type { OpenAsk } from "../client/api-client.ts";
 import type { Reached } from "../client/reach.ts";
 import { showTask } from "../questions/show.ts";
-import { cleanLine, isInteractive, printJson, printToStderr } from "../terminal/terminal.ts";
+import { cleanLine, printJson, printToStderr } from "../terminal/terminal.ts";
 import { counted } from "../terminal/counted.ts";
 import { getTask } from "../tasks/one.ts";
 
@@ -27,12 +27,12 @@ export async function answer(
   { wait, json = false, ...given }: AnswerCommand,
 ): Promise<void> {
   const signal = onInterrupt();
-  const chosen = key ?? (await chooseFrom(await keysOf(server, taskId)));
+  const chosen = key ?? (await chooseKey(await keysOf(server, taskId)));
   if (chosen === undefined) return left();
   const name = cleanLine(chosen);
   const ask = await readAsk(server.api, taskId, chosen);
   if (ask?.state === "settled") throw new Error(`${name} ${howEnded(ask)}`);
-  if (ask?.state === "of-others") throw new Error(`${name} is a question for ${peopleText(ask)}, and not for you`);
+  if (ask?.state === "of-others") throw new Error(`${name} ${notForYou(ask)}`);
   if (wait && ask && !ask.owner.isCaller) throw new Error("--wait is for your own tasks: the result goes to the person who made the call");
 
   const sent = ask ? await answerOne(server, ask, given, signal) : await answerAsClient(server, taskId, chosen, given);
@@ -79,17 +79,6 @@ function left(): void {
 }
 
 async function keysOf(server: Reached, taskId: string): Promise<readonly string[]> {
-  const { asks } = await server.api.get("/tasks/{taskId}", { path: { taskId } });
-  return asks.length > 0 ? asks.map(({ key }) => key) : Object.keys(asksOf(await getTask(server, taskId)));
-}
-
-async function chooseFrom(keys: readonly string[]): Promise<string | undefined> {
-  if (keys.length <= 1) return keys[0] ?? "";
-  if (!isInteractive()) throw new Error(`several questions are open, name one: ${keys.join(", ")}`);
-  const key = await select({
-    message: "Which question?",
-    options: keys.map((value) => ({ value, label: cleanLine(value) })),
-    output: process.stderr,
-  });
-  return typeof key === "string" ? key : undefined;
+  const keys = await openKeys(server.api, taskId);
+  return keys.length > 0 ? keys : Object.keys(asksOf(await getTask(server, taskId)));
 }

@@ -6,9 +6,9 @@
  * answer counts once.
  */
 import { bodyOf, isAway } from "../bridge/responses.ts";
-import { parsed } from "../bridge/events.ts";
-import { backoff, waited } from "../bridge/patience.ts";
-import { ask, type Remote, Unreachable } from "../bridge/remote.ts";
+import { isStream, parsed, readEvents } from "../bridge/events.ts";
+import { backoff, BACKOFF_MAX_MS, pause, waited } from "../bridge/patience.ts";
+import { ask, get, type Remote, Unreachable } from "../bridge/remote.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { printToStderr } from "../terminal/terminal.ts";
 import type { components, paths } from "./api-types.ts";
@@ -51,6 +51,11 @@ export interface ApiClient {
   /** Throws ApiError, and an Error that says what to do if there is no such server. */
   get<At extends PathOf<"get">>(at: At, given: Given<At, "get">): Promise<Replies<paths[At]["get"]>>;
   post<At extends PathOf<"post">>(at: At, given: Given<At, "post">): Promise<Replies<paths[At]["post"]>>;
+  /**
+   * Calls `onChange` when what the caller is asked has changed, until the signal is aborted. A stream that breaks is opened again, where the last one ended. What changes while there is
+   * none is told when there is one again.
+   */
+  changes(onChange: () => void, signal: AbortSignal): Promise<void>;
 }
 
 /** A refusal of the server. */
@@ -104,7 +109,30 @@ export function apiClient(remote: Remote): ApiClient {
     }
   }
 
+  async function changes(onChange: () => void, signal: AbortSignal): Promise<void> {
+    const there: Remote = { ...remote, url: async () => new URL("api/v1/asks/changes", await remote.url()).href };
+    let lastId = "";
+    let retryMs = 0;
+    for (let attempt = 0; !signal.aborted; attempt += 1) {
+      try {
+        const response = await get(there, lastId === "" ? {} : { "last-event-id": lastId }, signal);
+        if (response && isStream(response) && response.ok) {
+          attempt = 0;
+          await readEvents(response, {
+            onMessage: async () => onChange(),
+            onId: (id) => void (lastId = id),
+            onRetry: (ms) => void (retryMs = Math.min(ms, BACKOFF_MAX_MS)),
+          });
+        } else await response?.body?.cancel();
+      } catch {
+        // The connection broke, or the person leaves.
+      }
+      await pause(Math.max(retryMs, backoff(attempt)), signal).catch(() => undefined);
+    }
+  }
+
   return {
+    changes,
     get: async (at, given) => (await send("get", at, given as Sent)) as never,
     post: async (at, given) => (await send("post", at, given as Sent)) as never,
   };

@@ -13,7 +13,8 @@ export function addInbox(program: Command): void {
     .addOption(new Option("--order <order>", "Order of the questions").choices(["oldest", "newest", "deadline"]).default("oldest"))
     .option("-l, --limit <number>", "Maximum number of questions", atLeastOne, 100)
     .option("--list", "Print the questions with the commands to answer them, and do not ask them")
-    .option("--json", "Print the questions as JSON, and do not ask them; with an answer, its receipts")
+    .option("-w, --watch", "Keep running: print the questions, each new one, and how they end, and do not ask them")
+    .option("--json", "Print the questions as JSON, and do not ask them; with an answer, its receipts; with --watch, one object per line")
     .option("-a, --set <field=value>", "Answer all these questions alike: set a field of their forms", collect)
     .option("--accept", "Answer all these questions alike: accept them without content")
     .option("--decline", "Answer all these questions alike: decline them")
@@ -25,6 +26,7 @@ export function addInbox(program: Command): void {
 Examples:
   $ parley inbox --owner others --order deadline
   $ parley inbox --tool approve_invoice --list
+  $ parley inbox --priority urgent --watch
   $ parley inbox --tool approve_invoice --decline --reason "Not in this quarter"`,
     )
     .action(async ({ url, dataDir, ...command }: ServerOptions & InboxCommand) => {

@@ -14,9 +14,11 @@ import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
 import { cleanLine, isInteractive, print, printJson, printToStderr } from "../terminal/terminal.ts";
 import { alike, answerTo, counts, sendAll, showReceipt } from "./batch.ts";
 import { type Filters, type Listed, listAsks, readOpen, stillOpen } from "./list.ts";
+import { watchInbox } from "./watch.ts";
 
 export interface InboxCommand extends Filters, Pick<Given, "set" | "accept" | "decline" | "reason"> {
   readonly list?: boolean;
+  readonly watch?: boolean;
   readonly json?: boolean;
   /** Answers alike without asking whether to. */
   readonly yes?: boolean;
@@ -26,13 +28,15 @@ export interface InboxCommand extends Filters, Pick<Given, "set" | "accept" | "d
 const ALIKE_MAX = 50;
 
 export async function inbox({ api }: Reached, command: InboxCommand): Promise<void> {
-  const { json = false, list = false, yes = false, set, accept, decline, reason, ...filters } = command;
+  const { json = false, list = false, watch = false, yes = false, set, accept, decline, reason, ...filters } = command;
   const given: Given = {
     ...(set && { set }),
     ...(accept && { accept }),
     ...(decline && { decline }),
     ...(reason !== undefined && { reason }),
   };
+  if (watch && Object.keys(given).length > 0) throw new Error("--watch only shows questions: leave it out to answer them alike");
+  if (watch) return await watchInbox({ api }, filters, json);
   const listed = await listAsks(api, filters);
   if (Object.keys(given).length > 0) return await answerAll(api, await readOpen(api, listed.asks), { given, json, yes });
   if (json) return printJson({ questions: await readOpen(api, listed.asks), isMore: listed.isMore });

@@ -63,6 +63,13 @@ export function peopleText({ audience }: Pick<AskSummary, "audience">): string {
   return `${shown}${named.length > NAMES_SHOWN ? " …" : ""}${not === "caller" ? ", not for the person who made the call" : ""}`;
 }
 
+/** Why a person may read a question and not answer it, to follow its name. */
+export function notForYou({ history, audience }: Pick<OpenAsk, "history" | "audience">): string {
+  const gave = history.findLast(({ what, from, by }) => what === "delegated" && (from ?? by)?.isCaller === true);
+  if (!gave?.to) return `is a question for ${peopleText(audience ? { audience } : {})}, and not for you`;
+  return `was handed on by you to ${peopleText({ audience: { to: gave.to } })}: take it back with \`parley delegate\``;
+}
+
 const NAMES_SHOWN = 6;
 const ROWS_SHOWN = 30;
 

@@ -1,0 +1,47 @@
+import type { Command } from "commander";
+import { atLeastOne, collect, type ServerOptions, withServerOptions } from "../client/options.ts";
+import type { Around, Commenting, Delegating } from "./run.ts";
+
+const load = () => Promise.all([import("../client/reach.ts"), import("./run.ts")]);
+
+export function addAround(program: Command): void {
+  const of = (name: string, says: string) =>
+    withServerOptions(program.command(`${name} <taskId> [key]`).description(says)).option("--json", "Print the outcome as JSON");
+
+  of("claim", "Say that you are on a question, for some minutes; others may still answer it")
+    .option("--minutes <number>", "For how many minutes, at most 60", atLeastOne, 10)
+    .action(async (taskId: string, key: string | undefined, { url, dataDir, ...given }: ServerOptions & Around & { minutes: number }) => {
+      const [{ withServer }, { claim }] = await load();
+      await withServer({ url, dataDir }, ({ api }) => claim(api, { taskId, key }, given));
+    });
+  of("release", "Say that you are no longer on a question").action(
+    async (taskId: string, key: string | undefined, { url, dataDir, ...given }: ServerOptions & Around) => {
+      const [{ withServer }, { release }] = await load();
+      await withServer({ url, dataDir }, ({ api }) => release(api, { taskId, key }, given));
+    },
+  );
+  of("comment", "Comment on a question, which stays open; everyone who is asked and the person who made the call read it")
+    .requiredOption("-m, --message <text>", "The comment")
+    .action(async (taskId: string, key: string | undefined, { url, dataDir, ...given }: ServerOptions & Commenting) => {
+      const [{ withServer }, { comment }] = await load();
+      await withServer({ url, dataDir }, ({ api }) => comment(api, { taskId, key }, given));
+    });
+  of("delegate", "Hand a question on to others, who answer in your place, if its tool allows that")
+    .option("--to <person>", "A person, as they log in, usually their mail address", collect)
+    .option("--group <name>", "Everyone in this group", collect)
+    .option("--role <name>", "Everyone with this role", collect)
+    .requiredOption("--reason <text>", "Why: everyone who is asked reads it")
+    .addHelpText(
+      "after",
+      `
+Name yourself to take it back.
+
+Examples:
+  $ parley delegate 0-Yuag… approval --to dora@example.com --reason "I am on leave until Monday"
+  $ parley delegate 0-Yuag… --group legal --reason "This is a contract"`,
+    )
+    .action(async (taskId: string, key: string | undefined, { url, dataDir, ...given }: ServerOptions & Delegating) => {
+      const [{ withServer }, { delegate }] = await load();
+      await withServer({ url, dataDir }, ({ api }) => delegate(api, { taskId, key }, given));
+    });
+}
