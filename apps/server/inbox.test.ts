@@ -263,7 +263,7 @@ test("who has answered keeps a list of it, and the question's page says that it 
     return (await response.text()).replace(/<style>[^]*<\/style>/, "");
   };
   expect(await page("bob")).toMatch(/Your answer counted[^]*You declined/);
-  expect(await page("carol")).toMatch(/Already answered[^]*bob declined it/);
+  expect(await page("carol")).toMatch(/This question is closed[^]*bob declined it/);
   expect(await page("mallory")).toContain("Not found");
 });
 
@@ -516,7 +516,7 @@ describe("around a question", () => {
     expect(said.status).toBe(303);
     const { text } = await open(query, "bob");
     expect(around(text)).toContain("Which &lt;b&gt;budget&lt;/b&gt;?\nMarch?</p>");
-    expect(around(text)).toMatch(/What happened[^]*The tool asked[^]*You were on it[^]*carol commented/);
+    expect(around(text)).toMatch(/What happened[^]*The tool asked[^]*You were on it[^]*, \d+ seconds? later<[^]*carol commented/);
     expect(text).toContain("1 comment<");
     // From its own page, back to it.
     const own = await (await fetch(new URL(path, here.url), { headers: { "x-principal": "bob" } })).text();
@@ -606,6 +606,8 @@ describe("a question that may be handed on", () => {
     await send("bob", TO);
     await decline(taskIds[0] ?? "", "dora");
     await until(async () => (await services.store.load(taskIds[0] ?? ""))?.status === "completed");
+    // The person who called reads by whom, and when.
+    expect((await page("ann")).text).toMatch(/This question is closed[^]*dora declined it\.[^]*When<\/dt><dd><time/);
     expect((await page("bob")).text).toMatch(/dora declined it\.[^]*In the place of<\/dt><dd><bdi>You/);
   });
 

@@ -408,6 +408,13 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     expect(await carol.getByLabel("Note").inputValue()).toBe("half a thought");
     await carol.locator("#ask").press("m");
     await carol.keyboard.type("Which budget? C and M are letters here.");
+    // It survives a reload.
+    await carol.locator("body").evaluate("document.activeElement.blur()");
+    await carol.reload();
+    const comment = carol.getByLabel("Your comment");
+    await carol.locator(".comment .draft").waitFor();
+    expect(await comment.inputValue()).toBe("Which budget? C and M are letters here.");
+    await comment.focus();
     await carol.keyboard.press("Control+Enter");
     await bob.locator(".comments", { hasText: "Which budget? C and M are letters here." }).waitFor();
     await bob.locator("#asks li", { hasText: "1 comment" }).waitFor();

@@ -72,6 +72,7 @@ export const DE: Texts = {
     oneComment: "1 Kommentar",
     manyComments: "{count} Kommentare",
     history: "Was geschah",
+    later: "{time} später",
     you: "Sie",
     somebody: "Jemand",
     did: {
@@ -481,6 +482,7 @@ export const DE: Texts = {
     },
     recorded: { title: "Beantwortet", sentence: "Ihre Antwort hat gezählt. Dies ist Ihr Beleg dafür." },
     answered: { title: "Schon beantwortet", sentence: "Diese Frage wurde vorher beantwortet. Was danach kam, hat nichts geändert." },
+    settled: { title: "Nicht mehr offen", sentence: "Diese Frage ist geschlossen, und so ist sie ausgegangen." },
     closed: {
       title: "Nicht mehr offen",
       sentence:

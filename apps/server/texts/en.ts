@@ -77,6 +77,7 @@ export const EN = {
     oneComment: "1 comment",
     manyComments: "{count} comments",
     history: "What happened",
+    later: "{time} later",
     you: "You",
     somebody: "Somebody",
     did: {
@@ -490,6 +491,7 @@ export const EN = {
     },
     recorded: { title: "Answered", sentence: "Your answer counted. This is your record of it." },
     answered: { title: "Already answered", sentence: "This question was answered before. What came later changed nothing." },
+    settled: { title: "No longer open", sentence: "This question is closed, and this is how it ended." },
     closed: {
       title: "No longer open",
       sentence: "This question is closed: it was declined or withdrawn, its deadline has passed, or its task has ended. Nothing was sent.",

@@ -3,7 +3,7 @@ import { inputsOf } from "@parley/web/form";
 import { expect, test } from "vitest";
 import { DE } from "./de.ts";
 import { EN } from "./en.ts";
-import { distanceText, ENGLISH, filled, inWords, momentText, readerOf } from "./texts.ts";
+import { distanceText, durationText, ENGLISH, filled, inWords, momentText, readerOf } from "./texts.ts";
 
 type Node = { readonly [name: string]: string | Node };
 
@@ -55,6 +55,17 @@ test("a distance is in the largest unit of which there are two", () => {
     "2 minutes ago",
     "in 0 minutes",
   ]);
+});
+
+test("a duration is in the largest unit of which there are two, in the reader's language", () => {
+  expect([0, 1_500, 119_999, 120_000, 2 * 86_400_000].map((ms) => durationText(ENGLISH, ms))).toEqual([
+    "0 seconds",
+    "1 second",
+    "119 seconds",
+    "2 minutes",
+    "2 days",
+  ]);
+  expect(durationText(readerOf({ headers: { "accept-language": "de" } }), 7_200_000)).toBe("2 Stunden");
 });
 
 test("what is filled in is filled in as it is", () => {

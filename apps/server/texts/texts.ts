@@ -95,6 +95,12 @@ export function distanceText({ locale }: Reader, ms: number): string {
   return new Intl.RelativeTimeFormat(locale, { numeric: "always" }).format(Math.trunc(ms / size), unit);
 }
 
+/** "2 hours", "90 seconds". In the largest unit of which there are two, like a distance. */
+export function durationText({ locale }: Reader, ms: number): string {
+  const [unit, size] = UNITS.find(([, each]) => ms >= 2 * each) ?? (["second", 1_000] as const);
+  return new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "long" }).format(Math.trunc(ms / size));
+}
+
 /** Fills in a text, for attributes and titles. */
 export function filled(text: string, parts: Readonly<Record<string, string | number>>): string {
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => (Object.hasOwn(parts, name) ? String(parts[name]) : whole));

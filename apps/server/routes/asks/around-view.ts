@@ -1,6 +1,6 @@
 /** What people do around a question besides answering it, below its context: who is on it, comments, and what happened. It works without script. */
 import { type Around, type AskSummary, COMMENT_CHARS_MAX, type Happened, shownName } from "@parley/core";
-import { filled, type Reader } from "../../texts/texts.ts";
+import { durationText, filled, type Reader } from "../../texts/texts.ts";
 import { handOnView, type HandOnView, namesText } from "./hand-on.ts";
 import { type Html, markup, say } from "./html.ts";
 import { moment } from "./moment.ts";
@@ -32,7 +32,7 @@ export function aroundView(reader: Reader, { claimedBy, comments, history, joini
 <div class="joined flow">
 <p class="claim" role="status">${claimedBy && claim !== undefined ? markup`<span class="tag wait">${say(claim, { name: markup`<bdi>${nameOf(reader, claimedBy)}</bdi>`, when: moment(reader, claimedBy.untilMs) })}</span>` : undefined}</p>
 ${comments.length === 0 ? undefined : markup`<h2>${around.comments}</h2><ol class="comments">${comments.map(({ by, atMs, text }) => markup`<li><p class="quiet"><strong><bdi>${nameOf(reader, by)}</bdi></strong> ${moment(reader, atMs)}</p><p class="text" dir="auto">${text}</p></li>`)}</ol>`}
-${history.length < 2 ? undefined : markup`<details class="history"><summary>${around.history}</summary><ol>${history.map((each) => markup`<li>${happened(reader, each)}</li>`)}</ol></details>`}
+${history.length < 2 ? undefined : markup`<details class="history"><summary>${around.history}</summary><ol>${history.map((each, index) => markup`<li>${happened(reader, each, history[index - 1]?.atMs)}</li>`)}</ol></details>`}
 ${!joining?.mayClaim ? undefined : markup`<form class="join" method="post" action="${joining.action}">${joining.hidden}<button name="action" value="${claimedBy?.isCaller ? "release" : "claim"}" data-key="c">${claimedBy?.isCaller ? around.release : around.claim}</button></form>`}
 </div>
 ${
@@ -50,9 +50,10 @@ export function nameOf({ texts: { around } }: Reader, { name, principal, isCalle
   return isCaller ? around.you : (name ?? principal);
 }
 
-function happened(reader: Reader, { what, by, atMs, to = {}, reason = "" }: Happened): Html {
+/** `beforeMs`: when the last thing before it happened. */
+function happened(reader: Reader, { what, by, atMs, to = {}, reason = "" }: Happened, beforeMs: number | undefined): Html {
   const { around } = reader.texts;
   const who = by === undefined ? around.somebody : by.isCaller ? around.you : (by.name ?? by.principal);
   const words = by?.isCaller ? around.youDid : around.did;
-  return markup`${filled(words[what], { name: who, to: namesText(to, shownName), reason })}${atMs === undefined ? undefined : markup` <span class="quiet">${moment(reader, atMs)}</span>`}`;
+  return markup`${filled(words[what], { name: who, to: namesText(to, shownName), reason })}${atMs === undefined ? undefined : markup` <span class="quiet">${moment(reader, atMs)}${beforeMs === undefined || atMs < beforeMs ? "" : `, ${filled(around.later, { time: durationText(reader, atMs - beforeMs) })}`}</span>`}`;
 }

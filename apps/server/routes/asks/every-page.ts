@@ -176,7 +176,12 @@ export async function noticeSettled(
   const read = await readAsk(services, ref).catch(() => undefined);
   const detail = read?.state === "settled" ? settledRecord(readerOf(reply.request), read) : undefined;
   // Who only looks has sent nothing that came too late.
-  return notice(reply, name === "completed" && reply.request.method !== "POST" && detail ? "recorded" : name, { detail });
+  return notice(reply, reply.request.method !== "POST" && detail ? lookedAt(name) : name, { detail });
+}
+
+/** Of a question whose end is shown to somebody who only looks. */
+export function lookedAt(name: "completed" | "closed" | "answered"): "recorded" | "settled" {
+  return name === "completed" ? "recorded" : "settled";
 }
 
 /** Shows one sentence for each error. A person who is not logged in is sent to the login. */

@@ -193,6 +193,7 @@ const STATUSES = {
   answered: 409,
   stale: 409,
   closed: 410,
+  settled: 410,
   full: 409,
   large: 413,
   busy: 429,

@@ -41,6 +41,7 @@ import {
   formText,
   isFromThisServer,
   isOwnForm,
+  lookedAt,
   notice,
   permit,
   scriptedFor,
@@ -176,7 +177,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
       // For those who may know.
       const read = visit.type === "unknown" ? undefined : await readAsk(services, ref).catch(() => undefined);
       const record = read?.state === "settled" ? settledRecord(reader, read) : undefined;
-      const { title, sentence } = noticeOf(reader.texts, visit.type === "completed" && record ? "recorded" : visit.type);
+      const { title, sentence } = noticeOf(reader.texts, visit.type !== "unknown" && record ? lookedAt(visit.type) : visit.type);
       return { id: given, digest: "", version: visit.type, body: markup`<h2>${title}</h2><p>${sentence}</p>${record}` };
     }
     const { page: asked } = visit;

@@ -1,4 +1,5 @@
 /** Who is on the question, comments on it, and handing it on, without leaving the page. */
+import { forgetDraft, keepDrafts } from "./drafts.ts";
 import { load, type Loaded } from "./load.ts";
 import { find, findAll, say } from "./page.ts";
 import { shortened } from "./sending.ts";
@@ -20,15 +21,26 @@ const HANDED_ON = "parley-handed-on";
 /** `place` holds the question, and `within` the part of it that is new. */
 export function enhanceAround(place: HTMLElement, within = place): void {
   for (const form of findAll<HTMLFormElement>("form.join", within)) {
+    const draft = draftOf(form, place);
+    if (draft) keepDrafts(form, draft);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const by = event.submitter instanceof HTMLButtonElement ? event.submitter : find<HTMLButtonElement>("button", form);
+      const by = event.submitter instanceof HTMLButtonElement ? event.submitter : find<HTMLButtonElement>("button[name=action]", form);
       if (by) void send(form, by, place);
     });
     form.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
     });
   }
+}
+
+/** What is typed in it survives a reload. Undefined for what is only pressed. */
+function draftOf(
+  form: HTMLFormElement,
+  { dataset: { ask, digest } }: HTMLElement,
+): { readonly ask: string; readonly digest: string } | undefined {
+  const field = find<HTMLTextAreaElement>("textarea", form);
+  return field && ask !== undefined && digest !== undefined ? { ask: `${ask}#${field.name}`, digest } : undefined;
 }
 
 async function send(form: HTMLFormElement, by: HTMLButtonElement, place: HTMLElement): Promise<void> {
@@ -41,6 +53,11 @@ async function send(form: HTMLFormElement, by: HTMLButtonElement, place: HTMLEle
   const { status, page } = reply;
   delete form.dataset["busy"];
   if (status === 0 || status === 429 || status >= 500) return toast(say(status === 0 ? "offline" : "busy"), [], { urgent: true }).leave();
+  const draft = draftOf(form, place);
+  if (draft && status === 200) {
+    form.dataset["sent"] = "";
+    forgetDraft(draft.ask);
+  }
   const isTakenBack = by.value === "takeBack";
   if (status === 200 && (isTakenBack || by.value === "delegate")) {
     toast(say(isTakenBack ? "tookBack" : "handedOn", { question: shortened(find(".said", place)?.textContent ?? "") })).leave();

@@ -88,7 +88,7 @@ export function pruneDrafts(): void {
     if (atMs < Date.now() - KEPT_MS || index < known.length - DRAFTS_MAX) localStorage.removeItem(key);
 }
 
-/** Fills in what was typed before, and keeps what is typed from now on. */
+/** Fills in what was typed before, and keeps what is typed from now on, until the form is marked as sent. */
 export function keepDrafts(form: HTMLFormElement, { ask, digest }: { readonly ask: string; readonly digest: string }): void {
   const key = keyOf(ask);
   const untouched = JSON.stringify(typedIn(form));
@@ -112,6 +112,7 @@ export function keepDrafts(form: HTMLFormElement, { ask, digest }: { readonly as
   const save = () => {
     clearTimeout(timer);
     timer = 0;
+    if ("sent" in form.dataset) return;
     const typed = typedIn(form);
     const text = JSON.stringify({ digest, atMs: Date.now(), typed } satisfies Draft);
     if (JSON.stringify(typed) === untouched) localStorage.removeItem(key);
