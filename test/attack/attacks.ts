@@ -13,6 +13,8 @@ export interface Attack {
   /** What of Ada's it aims at, and what was never anybody's. */
   readonly aims: readonly [foreign: string, unknown: string];
   readonly request: (aim: string, own: InSession) => Request;
+  /** How those whom the server does not know are refused. Default: 401. */
+  readonly refusals?: readonly number[];
 }
 
 const answer = { action: "accept", content: { name: "Mallory" } };
@@ -25,7 +27,11 @@ interface Draft {
 const post = ({ headers, body }: Draft): Request => ({ method: "POST", path: "/mcp", headers, body: JSON.stringify(body) });
 
 export function attacksOn(victim: Victim): readonly Attack[] {
-  const tasks = Object.entries(victim.tasks).flatMap(([tool, taskId]) => aboutTask(tool, taskId));
+  const tasks = Object.entries(victim.tasks).flatMap(([tool, taskId]) => [
+    ...aboutTask(tool, taskId),
+    ...aboutTaskAtApi(tool, taskId),
+    ...aboutTaskOnPages(tool, taskId),
+  ]);
   const { session } = victim;
   const inSession = (sessionId: string, method: string, params = {}) => post(sessionDraft({ ...session, sessionId }, { method, params }));
   const sessions: [name: string, request: (sessionId: string) => Request][] = [
@@ -65,6 +71,16 @@ export function attacksOn(victim: Victim): readonly Attack[] {
       request: (id, own) => ({ method: "GET", path: "/mcp", headers: { ...streamHeaders(own.sessionId), "last-event-id": id } }),
     },
     {
+      name: "her idempotency key with her request",
+      aims: [victim.idempotencyKey, altered(victim.idempotencyKey)],
+      request: (key) => api(...victim.repeatable, { "idempotency-key": key }),
+    },
+    {
+      name: "her place in the stream of the API",
+      aims: [victim.changeId, altered(victim.changeId)],
+      request: (id) => api("/asks/changes", undefined, { accept: "text/event-stream", "last-event-id": id }),
+    },
+    {
       name: "her requestState with her call",
       aims: [victim.requestState, altered(victim.requestState)],
       request: (requestState) =>
@@ -79,9 +95,72 @@ export function attacksOn(victim: Victim): readonly Attack[] {
   ];
 }
 
-function aboutTask(tool: string, taskId: string): Attack[] {
+function unknownLike(taskId: string): string {
   const [partition] = taskId.split("-");
-  const unknown = `${partition}-${randomBytes(16).toString("base64url")}`;
+  return `${partition}-${randomBytes(16).toString("base64url")}`;
+}
+
+const api = (path: string, body?: object, headers: Readonly<Record<string, string>> = {}): Request => ({
+  method: body ? "POST" : "GET",
+  path: `/api/v1${path}`,
+  headers: { ...headers, ...(body && { "content-type": "application/json" }) },
+  ...(body && { body: JSON.stringify(body) }),
+});
+
+/** At the API for programs. */
+function aboutTaskAtApi(tool: string, taskId: string): Attack[] {
+  const at = (more: string, body?: object) => (id: string) => api(`/asks/${id}/name${more}`, body);
+  const mine = { to: { people: ["mallory", "eve", "u_ada"] }, reason: "Mine" };
+  const both = (id: string) => ({ answers: [{ taskId: id, key: "name", ...answer }] });
+  const requests: [name: string, request: Attack["request"]][] = [
+    ["a task", (id) => api(`/tasks/${id}`)],
+    ["a cancellation", (id) => api(`/tasks/${id}/cancel`, {})],
+    ["a question", at("")],
+    ["a question that is unchanged", (id) => api(`/asks/${id}/name`, undefined, { "if-none-match": "*" })],
+    ["an answer", at("", answer)],
+    ["a decline", at("", { action: "decline", reason: "No" })],
+    ["a claim", at("/claim", {})],
+    ["a release", at("/release", {})],
+    ["a comment", at("/comments", { text: "Mine" })],
+    ["a question handed on", at("/delegate", mine)],
+    ["several answers", (id) => api("/asks/batch", both(id))],
+    ["several answers, foreseen", (id) => api("/asks/batch", { ...both(id), preview: true })],
+    ["what comes after her question", (id) => api(`/asks?order=oldest&cursor=${encodeURIComponent(`oldest.1.${id}.name`)}`)],
+  ];
+  return requests.map(([name, request]) => ({ name: `${name} at the API: ${tool}`, aims: [taskId, unknownLike(taskId)], request }));
+}
+
+/** Of a page, or its form, sent as a browser would. A token that cannot be trusted is refused with 403 there. */
+function aboutTaskOnPages(tool: string, taskId: string): Attack[] {
+  const form = (path: string, fields: Readonly<Record<string, string>>): Request => ({
+    method: "POST",
+    path,
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: new URLSearchParams({ shown: "x".repeat(22), token: "x".repeat(22), ...fields }).toString(),
+  });
+  const page = (fields: Readonly<Record<string, string>>) => (id: string) => form(`/asks/${id}/name`, fields);
+  const requests: [name: string, request: Attack["request"]][] = [
+    ["a question's page", (id) => ({ method: "GET", path: `/asks/${id}/name`, headers: {} })],
+    ["a question beside the list", (id) => ({ method: "GET", path: `/inbox?ask=${id}%2Fname`, headers: {} })],
+    ["several questions with one form", (id) => ({ method: "GET", path: `/inbox?batch=${id}%2Fname`, headers: {} })],
+    ["several answers with one form", (id) => form("/inbox/batch", { ask: `${id}/name`, action: "accept", f0: "Mallory" })],
+    ["an answer with a form", page({ action: "accept", f0: "Mallory" })],
+    ["a decline with a form", page({ action: "decline" })],
+    ["a claim with a form", page({ action: "claim" })],
+    ["a comment with a form", page({ action: "comment", text: "Mine" })],
+    ["a question handed on with a form", page({ action: "delegate", kind: "people", names: "mallory", reason: "Mine" })],
+    ["a question taken back with a form", page({ action: "takeBack" })],
+  ];
+  return requests.map(([name, request]) => ({
+    name: `${name}: ${tool}`,
+    aims: [taskId, unknownLike(taskId)],
+    request,
+    refusals: [401, 403],
+  }));
+}
+
+function aboutTask(tool: string, taskId: string): Attack[] {
+  const unknown = unknownLike(taskId);
   const stateless =
     (method: string, more = {}) =>
     (id: string) =>
@@ -141,5 +220,8 @@ export const TRICKS: readonly { readonly name: string; readonly of: (request: Re
     name: header,
     of: (request: Request): Request => ({ ...request, headers: { ...request.headers, [header]: value } }),
   })),
-  { name: "a query", of: (request) => ({ ...request, path: `${request.path}?principal=ada&tenant=acme` }) },
+  {
+    name: "a query",
+    of: (request) => ({ ...request, path: `${request.path}${request.path.includes("?") ? "&" : "?"}principal=ada&tenant=acme` }),
+  },
 ];

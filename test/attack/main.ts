@@ -72,7 +72,9 @@ try {
     const [a, b] = [seen(foreign, attack.aims[0]), seen(unknown, attack.aims[1])];
     if (a !== b) findings.push(`${name}: foreign and unknown differ\n    ${a}\n    ${b}`);
     for (const text of [foreign.text, unknown.text]) if (text.includes("SECRET")) findings.push(`${name}: learns ${text}`);
-    if (!attacker.isKnown && foreign.status !== 401) findings.push(`${name}: HTTP ${foreign.status} in place of 401`);
+    const { refusals = [401] } = attack;
+    if (!attacker.isKnown && !refusals.includes(foreign.status))
+      findings.push(`${name}: HTTP ${foreign.status} in place of ${refusals.join(" or ")}`);
     const kind = foreign.messages.some(({ result }) => result !== undefined)
       ? "acknowledged, like what never was"
       : `HTTP ${foreign.status}`;
@@ -116,9 +118,12 @@ async function sessionOf(origin: string, { headers, isKnown }: Attacker): Promis
   return session;
 }
 
-/** Without what was aimed at, and ids of defects: everything else must be the same. */
+/** Without what was aimed at, ids of defects, the time of a page and the digest of what it was asked for: everything else must be the same. */
 function seen({ status, text, outcome }: Response, aim: string): string {
-  return `${outcome} ${status} ${text.replaceAll(aim, "AIM").replaceAll(/id: \S+/g, "id: EVENT")}`;
+  return `${outcome} ${status} ${text
+    .replaceAll(aim, "AIM")
+    .replaceAll(/id: \S+/g, "id: EVENT")
+    .replaceAll(/ data-now="\d+"|batch:[\w-]+/g, "")}`;
 }
 
 /** The median of one tasks/get by a colleague, for what is there and for what is not. */

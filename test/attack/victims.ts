@@ -1,4 +1,5 @@
 /** Ada's deployment: two front ends that require a token from everyone, and everything of hers that others could want. */
+import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { Caller } from "../fuzz/wire/caller.ts";
 import type { InSession } from "../fuzz/wire/sessions.ts";
@@ -20,6 +21,11 @@ export interface Victim {
   readonly askId: string;
   readonly eventId: string;
   readonly requestState: string;
+  /** A request of hers to the API, and the key with which she sent it. */
+  readonly repeatable: readonly [path: string, body: object];
+  readonly idempotencyKey: string;
+  /** Of the last event in her stream of changes. */
+  readonly changeId: string;
   /** What she sees of her tasks: the same before and after everything that others did. */
   look(): Promise<string>;
   close(): Promise<void>;
@@ -71,6 +77,17 @@ export async function startVictim(): Promise<Victim> {
     const statusOf = async (taskId: string) => String((await caller.stateless({ method: "tasks/get", params: { taskId } }))["status"]);
     const due = { "asks-owner": "input_required", "asks-approvers": "input_required", sleeps: "working", ends: "completed" };
     for (const [name, status] of Object.entries(due)) await until(async () => (await statusOf(tasks[name] ?? "")) === status);
+    const own = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const { origin } = new URL(deployment.url);
+    const repeatable = [`/asks/${tasks["asks-owner"]}/name/claim`, { minutes: 60 }] as const;
+    const idempotencyKey = randomUUID();
+    const claimed = await fetch(`${origin}/api/v1${repeatable[0]}`, {
+      method: "POST",
+      headers: { ...own, "idempotency-key": idempotencyKey },
+      body: JSON.stringify(repeatable[1]),
+    });
+    if (claimed.status !== 200) throw new Error(`Ada cannot claim her own question: ${await claimed.text()}`);
+    const changeId = await firstIdOf(`${origin}/api/v1/asks/changes`, own);
     return {
       deployment,
       issuer,
@@ -81,11 +98,15 @@ export async function startVictim(): Promise<Victim> {
       askId: String(id),
       eventId: String(eventId),
       requestState,
+      repeatable,
+      idempotencyKey,
+      changeId,
       async look() {
         const seen = Object.values(tasks).map(async (taskId) => await caller.stateless({ method: "tasks/get", params: { taskId } }));
         const listed = await caller.inSession(session, "tasks/list");
+        const asked = await fetch(`${origin}/api/v1/asks/${tasks["asks-owner"]}/name`, { headers: own });
         // The interval grows with a task's age, by nobody's doing.
-        return JSON.stringify([await Promise.all(seen), listed], (key, value: unknown) =>
+        return JSON.stringify([await Promise.all(seen), listed, await asked.json()], (key, value: unknown) =>
           key.startsWith("pollInterval") ? undefined : value,
         );
       },
@@ -100,4 +121,17 @@ export async function startVictim(): Promise<Victim> {
     await close();
     throw error;
   }
+}
+
+/** Of the first event of a stream. */
+async function firstIdOf(url: string, headers: Readonly<Record<string, string>>): Promise<string> {
+  const response = await fetch(url, { headers: { ...headers, accept: "text/event-stream" } });
+  let text = "";
+  for await (const chunk of response.body ?? []) {
+    text += Buffer.from(chunk).toString();
+    const [, id] = /^id: (\S+)\n[^]*\n\n/m.exec(text) ?? [];
+    // Leaving the loop leaves the stream.
+    if (id !== undefined) return id;
+  }
+  throw new Error(`${url} ended with ${response.status} and no event: ${text}`);
 }
