@@ -157,6 +157,16 @@ describe("asks", () => {
     expect((await answer("ada", path, { action: "decline" })).status).toBe(403);
   });
 
+  test("are refused to pages of other sites with a problem, like everything else", async () => {
+    const { send, path } = await subject();
+    const refused = await send("eve", path, { headers: { origin: "https://evil.example" } });
+    expect([refused.status, refused.headers.get("content-type"), refused.body]).toEqual([
+      403,
+      expect.stringContaining("application/problem+json"),
+      { status: 403, detail: expect.stringContaining("is not trusted") },
+    ]);
+  });
+
   test("have an ETag, so that polling an unchanged list costs no transfer", async () => {
     const { send, answer, path } = await subject();
     const first = await send("eve", "/asks");

@@ -46,6 +46,7 @@ import { oneHost, servedHost, trustedCallers, type TrustedCallers } from "./plug
 import { limitUnread } from "./plugins/unread-limit.ts";
 import { unroutable } from "./plugins/unroutable.ts";
 import { requestId, watchedRequests } from "./plugins/watched-requests.ts";
+import { sendProblem } from "./routes/api/problems.ts";
 import { apiReference } from "./routes/api/reference.ts";
 import { apiRoute } from "./routes/api/route.ts";
 import { accountsRoute } from "./routes/accounts/route.ts";
@@ -295,7 +296,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   );
   await server.register(
     async (scope) => {
-      await trustedCallers(scope, trusted);
+      await trustedCallers(scope, trusted, (reply, status, detail) => void sendProblem(reply, { status, detail }));
       authenticated(scope, { authenticate, resource, log });
       apiRoute(scope, { frontEnd, catalogues, repeats: deps.repeats });
     },

@@ -212,6 +212,21 @@ test("a list has pages, and what is no cursor of it is refused", async () => {
     expect((await open(query, "bob")).status).toBe(400);
 });
 
+test("a filter of a megabyte is refused, and one of some kilobytes matches nothing, here and at the API", async () => {
+  const { open, there } = await asked([["pay", { message: "Pay?", group: "finance" }]]);
+  const long = async (count: number) => {
+    const { status } = await fetch(`${new URL(there.url).origin}/api/v1/asks?tool=${"x".repeat(count)}`, {
+      headers: { "x-principal": "bob" },
+    });
+    return [(await open(`?tool=${"x".repeat(count)}`, "bob")).status, status];
+  };
+  expect([await long(1_000_000), await long(5_000)]).toEqual([
+    [431, 431],
+    [200, 400],
+  ]);
+  expect(listed((await open(`?tool=${"x".repeat(5_000)}`, "bob")).text)).toEqual([]);
+});
+
 test("the page cannot be framed or cached, runs no script but this server's, and looking changes nothing", async () => {
   const { open, services, taskIds } = await asked(FOUR);
   const before = await Promise.all(taskIds.map((taskId) => services.store.load(taskId)));

@@ -24,15 +24,15 @@ export function oneHost(server: FastifyInstance, { allowedHosts }: Pick<TrustedC
   const isHost = hostMatcher(allowedHosts);
   server.addHook("onRequest", ({ raw }, reply, done) => {
     const { url = "/", rawHeaders } = raw;
-    if (hostsIn(rawHeaders) > 1) refuse(reply, 400, "the request has several Host headers: send only one");
+    if (hostsIn(rawHeaders) > 1) refuseRpc(reply, 400, "the request has several Host headers: send only one");
     // An absolute address (`POST http://name/mcp`) overrides the Host header, so a proxy may have checked a different name.
-    else if (!url.startsWith("/") && !isHost(URL.parse(url)?.host ?? "")) refuse(reply, 403, notServed("address", url));
+    else if (!url.startsWith("/") && !isHost(URL.parse(url)?.host ?? "")) refuseRpc(reply, 403, notServed("address", url));
     else done();
   });
 }
 
 /** For a scope whose replies may depend on the Host header. */
-export function servedHost(scope: FastifyInstance, { allowedHosts }: Pick<TrustedCallers, "allowedHosts">): void {
+export function servedHost(scope: FastifyInstance, { allowedHosts }: Pick<TrustedCallers, "allowedHosts">, refuse = refuseRpc): void {
   const isHost = hostMatcher(allowedHosts);
   scope.addHook("onRequest", ({ headers: { host } }, reply, done) => {
     if (host === undefined || !isHost(host)) refuse(reply, 403, notServed("Host", host));
@@ -40,11 +40,15 @@ export function servedHost(scope: FastifyInstance, { allowedHosts }: Pick<Truste
   });
 }
 
-/** For a scope that MCP clients call. */
-export async function trustedCallers(scope: FastifyInstance, { allowedHosts, allowedOrigins }: TrustedCallers): Promise<void> {
+/** For a scope that clients call. `refuse`: sends a refusal in the form of that scope. Default: as MCP. */
+export async function trustedCallers(
+  scope: FastifyInstance,
+  { allowedHosts, allowedOrigins }: TrustedCallers,
+  refuse = refuseRpc,
+): Promise<void> {
   const isOrigin = matcher(allowedOrigins);
 
-  servedHost(scope, { allowedHosts });
+  servedHost(scope, { allowedHosts }, refuse);
   scope.addHook("onRequest", (request, reply, done) => {
     const { origin } = request.headers;
     if (origin !== undefined && !isOrigin(origin)) {
@@ -63,7 +67,7 @@ function hostsIn(rawHeaders: readonly string[]): number {
   return count;
 }
 
-function refuse(reply: FastifyReply, httpStatus: number, problem: string): void {
+function refuseRpc(reply: FastifyReply, httpStatus: number, problem: string): void {
   sendJson(reply, httpStatus, invalidRequest(problem).message);
 }
 

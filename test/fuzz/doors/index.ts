@@ -1,5 +1,6 @@
 import type { Door } from "../door.ts";
 import { answers } from "./answers.ts";
+import { api } from "./api.ts";
 import { cli } from "./cli.ts";
 import { headers } from "./headers.ts";
 import { operator } from "./operator.ts";
@@ -24,6 +25,7 @@ export const DOORS = [
   operator,
   pages,
   web,
+  api,
   cli,
   stdio,
 ] as unknown as readonly Door<unknown>[];
