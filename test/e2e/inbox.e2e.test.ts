@@ -12,6 +12,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import { z } from "zod";
 import { rpc } from "../../apps/server/client.fixture.ts";
 import { callerNamed, deploy, type Front } from "../../apps/server/deployment.fixture.ts";
+import { startBalancer } from "../support/balancer.ts";
 import { findChromium, startChromium } from "../support/chromium.ts";
 import { until } from "../support/until.ts";
 
@@ -525,6 +526,67 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await page.getByRole("button", { name: "Log out" }).click();
     await page.getByText("left").waitFor();
     expect(await drafts()).toEqual([]);
+  });
+
+  test("two tabs of one person, a question that settles between list and click, and the back button show how it is, and send nothing", async () => {
+    const { here, there, as, received, taskIds } = await asked(["approve_invoice", "translate", "read_report"]);
+    const bob = await as("bob", here);
+    const other = await bob.context().newPage();
+    await other.goto(bob.url());
+    for (const page of [bob, other]) await page.getByRole("link", { name: /שלום/ }).click();
+    await other.locator("#ask input[name=f0]").fill("hello");
+    await bob.locator("#ask input[name=f0]").fill("peace");
+    await bob.keyboard.press("Enter");
+    await other.locator("#ask", { hasText: "You answered" }).waitFor();
+    expect(await other.locator("form.question").count()).toBe(0);
+    expect(await received("translate")).toContain("peace");
+
+    // A list that hears of nothing any more.
+    const carol = await as("carol", there, {}, async (page) => {
+      await page.addInitScript("const wait = setTimeout; setTimeout = (act, ms, ...rest) => (ms >= 4000 ? 0 : wait(act, ms, ...rest));");
+      await page.route("**/inbox/changes", (route) => route.abort());
+    });
+    const link = carol.getByRole("link", { name: /Pay invoice/ });
+    await link.waitFor();
+    await bob.getByRole("link", { name: /Pay invoice/ }).click();
+    await bob.getByRole("button", { name: "Decline" }).click();
+    expect(await received("approve_invoice")).toContain("decline");
+    await link.click();
+    await carol.locator("#ask", { hasText: "bob@example.com declined it." }).waitFor();
+    expect(await carol.locator("form.question").count()).toBe(0);
+
+    // Back to the form that was sent, without script: it is asked for again, and is no form any more.
+    const plain = await as("bob", there, WITHOUT);
+    await plain.getByRole("link", { name: /Report/ }).click();
+    await plain.getByRole("button", { name: "Yes" }).click();
+    await plain.getByRole("heading", { name: "Thank you" }).waitFor();
+    await plain.goBack();
+    await plain.getByText("Your answer counted").waitFor();
+    expect(await plain.locator("form.question").count()).toBe(0);
+    // And on the page of the question alone, to which its own reply belongs.
+    await plain.goto(`${new URL(there.url).origin}/asks/${taskIds.get("read_report")}/fine`);
+    await plain.getByText("Your answer counted").waitFor();
+  });
+
+  test("a front end that dies while the form is half filled in loses nothing: what is typed stays, and the answer goes to another one", async () => {
+    const { here, there, as, received } = await asked(["approve_invoice"]);
+    const balancer = await startBalancer([here, there].map(({ url }) => Number(new URL(url).port)));
+    onTestFinished(() => balancer.close());
+    const page = await as("bob", { ...here, url: `${balancer.url}/mcp` });
+    await page.getByRole("link", { name: /Pay invoice/ }).click();
+    await page.getByLabel("Note").fill("half a thought");
+    await page.getByRole("radio", { name: "Yes" }).check();
+    // As if it was killed: it listens no more, and its connections break.
+    const { server } = here.app.server;
+    server.close();
+    server.closeAllConnections();
+    await page.reload();
+    await page.getByText("What you typed before is still here.").waitFor();
+    expect(await page.getByLabel("Note").inputValue()).toBe("half a thought");
+    await page.getByLabel("Charge it to").selectOption("Travel");
+    await page.getByRole("button", { name: "Answer", exact: true }).click();
+    expect(await received("approve_invoice")).toMatch(/Travel.*half a thought/);
+    await page.locator(".toast", { hasText: "It counted" }).waitFor();
   });
 
   test("equal questions are selected with the keys and answered together, with receipts; what cannot be undone is not among them", async () => {
