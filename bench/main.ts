@@ -20,6 +20,7 @@ import { fairness } from "./benchmarks/fairness.ts";
 import { fleet } from "./benchmarks/fleet.ts";
 import { guardedLifecycles } from "./benchmarks/guarded.ts";
 import { growth } from "./benchmarks/growth.ts";
+import { inboxPages } from "./benchmarks/inbox.ts";
 import { lifecycles } from "./benchmarks/lifecycle.ts";
 import { parkedTasks } from "./benchmarks/parked.ts";
 import { pushes } from "./benchmarks/push.ts";
@@ -50,6 +51,7 @@ const known: readonly Benchmark[] = [
   ...resumes,
   ...pushes,
   ...fanOuts,
+  inboxPages,
   ...blockings,
   parkedTasks,
   growth({ quick, million }),

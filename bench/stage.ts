@@ -37,7 +37,7 @@ export interface Stage {
   /** On a Redis of its own. Undefined where it was not asked for, and where there is no Python to run it. */
   readonly durablePeer: DurablePeer | undefined;
   /** One more front end, with other settings. */
-  startFrontEnd(settings: Readonly<Record<string, string>>): Promise<Served>;
+  startFrontEnd(settings: Readonly<Record<string, string>>, more?: { readonly inspected?: boolean }): Promise<Served & Inspected>;
   /** One more of each, with other settings if there are any. */
   startPair(settings?: Readonly<Record<string, string>>): Promise<Pair>;
   close(): Promise<void>;
@@ -101,8 +101,8 @@ export async function openStage(quick: boolean, { withDurablePeer = false } = {}
       floor,
       peer,
       durablePeer,
-      async startFrontEnd(settings) {
-        const served = await serve("apps/server/main.ts", "PARLEY_PORT", false, settings);
+      async startFrontEnd(settings, { inspected = false } = {}) {
+        const served = await serve("apps/server/main.ts", "PARLEY_PORT", inspected, settings);
         await untilServed(`${served.url}/readyz`);
         return served;
       },

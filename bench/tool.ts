@@ -15,6 +15,17 @@ export const ask = defineTool({
   },
 });
 
+/** Asks others than its caller. */
+export const askGroup = defineTool({
+  name: "ask_group",
+  input: z.object({ note: z.string(), group: z.string() }),
+  task: "required",
+  async run({ group }, ctx) {
+    const { size } = await ctx.elicit("size", { message: "How many?", schema: SIZE, to: { groups: [group] } });
+    return `for ${size}`;
+  },
+});
+
 /** Says when its handler went on, by the machine's monotonic clock, which all processes share. */
 export const askWhen = defineTool({
   name: "ask_when",
