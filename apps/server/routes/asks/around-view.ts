@@ -1,5 +1,5 @@
 /** What people do around a question besides answering it, below its context: who is on it, comments, and what happened. It works without script. */
-import { type Around, type AskSummary, COMMENT_CHARS_MAX, type Happened, shownName } from "@parley/core";
+import { type Around, type AskSummary, COMMENT_CHARS_MAX, type Happened } from "@parley/core";
 import { durationText, filled, type Reader } from "../../texts/texts.ts";
 import { handOnView, type HandOnView, namesText } from "./hand-on.ts";
 import { type Html, markup, say } from "./html.ts";
@@ -55,5 +55,5 @@ function happened(reader: Reader, { what, by, atMs, to = {}, reason = "" }: Happ
   const { around } = reader.texts;
   const who = by === undefined ? around.somebody : by.isCaller ? around.you : (by.name ?? by.principal);
   const words = by?.isCaller ? around.youDid : around.did;
-  return markup`${filled(words[what], { name: who, to: namesText(to, shownName), reason })}${atMs === undefined ? undefined : markup` <span class="quiet">${moment(reader, atMs)}${beforeMs === undefined || atMs < beforeMs ? "" : `, ${filled(around.later, { time: durationText(reader, atMs - beforeMs) })}`}</span>`}`;
+  return markup`${filled(words[what], { name: who, to: namesText(reader, to), reason })}${atMs === undefined ? undefined : markup` <span class="quiet">${moment(reader, atMs)}${beforeMs === undefined || atMs < beforeMs ? "" : `, ${filled(around.later, { time: durationText(reader, atMs - beforeMs) })}`}</span>`}`;
 }

@@ -1,5 +1,12 @@
 /** The form with which a person hands a question on to others (join-thread.ts in core): its markup, and what was typed in it. It works without script. */
-import { type Addressees, DELEGATED_NAMES_MAX, DELEGATION_REASON_CHARS_MAX, delegationProblems } from "@parley/core";
+import {
+  type Addressees,
+  type Audience,
+  DELEGATED_NAMES_MAX,
+  DELEGATION_REASON_CHARS_MAX,
+  delegationProblems,
+  shownName,
+} from "@parley/core";
 import { filled, type Reader } from "../../texts/texts.ts";
 import { type Html, markup } from "./html.ts";
 
@@ -71,6 +78,8 @@ export function takeBackView({ texts: { handOn: words } }: Reader, { action, hid
 }
 
 /** To whom something was handed on, in words. */
-export function namesText({ people = [], groups = [], roles = [] }: Addressees, shown: (name: string) => string): string {
-  return [...people.map(shown), ...groups, ...roles].join(", ");
+export function namesText({ texts }: Reader, to: Audience["to"]): string {
+  if (to === "tenant") return texts.question.forTenant;
+  const { people = [], groups = [], roles = [] } = to;
+  return [...people.map(shownName), ...groups, ...roles].join(", ");
 }

@@ -102,7 +102,7 @@ function waits(view: QuestionView): Html {
     return markup`<p class="done waits">${say(texts.question.waits, { names, when: moment(reader, ask.deadlineMs) })}</p>`;
   }
   const { to = {}, reason = "", atMs } = gave;
-  return markup`<p class="done waits">${say(texts.handOn.given, { to: markup`<bdi>${namesText(to, shownName)}</bdi>` })}</p>
+  return markup`<p class="done waits">${say(texts.handOn.given, { to: markup`<bdi>${namesText(reader, to)}</bdi>` })}</p>
 <dl class="facts"><dt>${texts.handOn.reason}</dt><dd dir="auto">${reason}</dd>${atMs === undefined ? undefined : markup`<dt>${texts.record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>
 ${takeBackView(reader, { action, hidden: hiddenOf(view) })}`;
 }
