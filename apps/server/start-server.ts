@@ -15,6 +15,7 @@ import {
   createScope,
   systemClock,
   withLogFields,
+  subscriptionSeal,
 } from "@parley/node";
 import { growingPollInterval } from "@parley/protocol";
 import { connectRedis } from "@parley/redis";
@@ -131,7 +132,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
         identity &&
         limits.allSubscriptionsMax > 0 && {
           desk: {
-            subscriptions: redis.subscriptions,
+            subscriptions: redis.subscriptions.sealedBy(subscriptionSeal(seal)),
             load: (subscription: Subscription) => redis.webhooks.load(subscriptionState(subscription)),
             seal: (id: string, text: string) => seal.seal(id, "subscription", text),
             isPrivate: config.subscriptionsPrivate,

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { createMCPClient, experimental_createMCPEventWebhook as createEventWebhook } from "@ai-sdk/mcp";
 import type { Experimental_MCPEventStore as EventStore, Experimental_MCPEventSubscription as EventSubscription } from "@ai-sdk/mcp";
 import { type Subscription, subscriptionState } from "@parley/core";
+import { depositSeal, subscriptionSeal } from "@parley/node";
 import { catalogue, defineTool } from "@parley/sdk";
 import { type Delivery, serveSubscriptions } from "@parley/webhooks";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -14,6 +15,10 @@ import { deploy, type Front } from "./deployment.fixture.ts";
 
 const DAY_MS = 86_400_000;
 const SECRET = `whsec_${Buffer.alloc(32, 3).toString("base64")}`;
+
+const sealing = subscriptionSeal(depositSeal(["a secret of at least thirty-two characters"]));
+
+const subscriptions = () => redis.subscriptions.sealedBy(sealing);
 
 let redis: OpenRedis;
 let fronts: readonly Front[];
@@ -62,7 +67,7 @@ beforeEach(async () => {
   const quiet = () => undefined;
   posting = serveSubscriptions({
     services: { store: redis.store, outbox: redis.outbox, digest: (text: string) => text, clock } as never,
-    subscriptions: redis.subscriptions,
+    subscriptions: redis.subscriptions.sealedBy(sealing),
     deliveries: redis.webhooks,
     claims: redis.claims,
     log: { info: quiet, warn: quiet, error: quiet },
@@ -89,7 +94,7 @@ async function serve({
   readonly all?: number;
 }): Promise<void> {
   const desk = {
-    subscriptions: redis.subscriptions,
+    subscriptions: redis.subscriptions.sealedBy(sealing),
     load: (subscription: Subscription) => redis.webhooks.load(subscriptionState(subscription)),
     seal: (_id: string, text: string) => Buffer.from(text).toString("base64url"),
     isPrivate,
@@ -149,7 +154,7 @@ test("the AI SDK's client subscribes, verifies, receives, renews and unsubscribe
   const [key = ""] = kept.keys();
   await client.experimental_events.refresh({ key });
   await client.experimental_events.unsubscribe({ key });
-  expect(await redis.subscriptions.list(redis.now())).toEqual([]);
+  expect(await subscriptions().list(redis.now())).toEqual([]);
   expect(subscribed).toBeDefined();
   await client.close();
 });
@@ -187,7 +192,7 @@ describe("a subscription", () => {
     expect(bodies).toHaveLength(1);
     // At least a minute.
     expect(Date.parse(again.result?.["refreshBefore"] as unknown as string) - redis.now()).toBeGreaterThan(50_000);
-    expect(await redis.subscriptions.list(redis.now())).toHaveLength(1);
+    expect(await subscriptions().list(redis.now())).toHaveLength(1);
     await call("ada");
     await expect.poll(() => events()).toHaveLength(1);
     expect(String(bodies.at(-1)?.headers["webhook-signature"]).split(" ")).toHaveLength(2);
@@ -231,6 +236,8 @@ describe("a subscription", () => {
     await call("ada");
     await expect.poll(() => events()).toHaveLength(1);
     await rpc(at(0), "events/unsubscribe", { name: "ask.opened", arguments: {}, delivery: { url: hook() } }, { principal: "ada" });
+    // The worker has noticed.
+    await expect.poll(() => redis.redis.keys(`${redis.prefix}:webhook:*`)).toEqual([]);
     const between = await call("ada");
     await expect.poll(async () => (await redis.store.load(between))?.status).toBe("input_required");
     await subscribe();
@@ -243,7 +250,7 @@ describe("a subscription", () => {
     await subscribe();
     receive = (_request, response) => void response.writeHead(410).end();
     await call("ada");
-    await expect.poll(() => redis.subscriptions.list(redis.now())).toEqual([]);
+    await expect.poll(() => subscriptions().list(redis.now())).toEqual([]);
   });
 
   test("that fails says so when it is renewed, in the extension's words", async () => {
@@ -254,10 +261,43 @@ describe("a subscription", () => {
     expect(JSON.stringify((await subscribe()).result)).not.toContain("db-7");
   });
 
+  test("shows who reads Redis neither who made it nor where it is posted, and opens for no other id", async () => {
+    await subscribe();
+    await subscribe({ arguments: { from: "others" } }, "bob");
+    const [all] = [`${redis.prefix}:{subscriptions}`];
+    const stored = await redis.redis.hgetall(all);
+    for (const said of ["ada", "bob", "127.0.0.1", "hook", "ask.opened", "others"])
+      expect(Object.values(stored).join()).not.toContain(said);
+    const listed = await subscriptions().list(redis.now());
+    expect(listed.map(({ caller }) => caller.principal).toSorted()).toEqual(["ada", "bob"]);
+
+    // Whoever can write to Redis puts one in the place of another's, to hear what that one hears.
+    const [ada, bob] = ["ada", "bob"].map((name) => listed.find(({ caller }) => caller.principal === name)?.id ?? "") as [string, string];
+    await redis.redis.hset(all, ada, stored[bob] ?? "");
+    expect((await subscriptions().list(redis.now())).map(({ id }) => id)).toEqual([bob]);
+    expect(await subscriptions().get(ada, redis.now())).toBeUndefined();
+    const elsewhere = redis.subscriptions.sealedBy(subscriptionSeal(depositSeal(["another secret of more than thirty-two characters"])));
+    expect(await elsewhere.list(redis.now())).toEqual([]);
+    // It is made again by its owner.
+    await subscribe();
+    expect(await subscriptions().list(redis.now())).toHaveLength(2);
+  });
+
+  test("that an older version wrote in the clear is served until it ends", async () => {
+    await subscribe();
+    const all = `${redis.prefix}:{subscriptions}`;
+    const [[id, text] = ["", ""]] = Object.entries(await redis.redis.hgetall(all));
+    const [made] = await subscriptions().list(redis.now());
+    await redis.redis.hset(all, id, `${text.split("\n")[0]}\n${JSON.stringify(made)}`);
+    expect(await subscriptions().get(id, redis.now())).toEqual(made);
+    await call("ada");
+    await expect.poll(() => events()).toHaveLength(1);
+  });
+
   test("is refused without a receiver that wants it", async () => {
     const refused = async (params: object, reason: string) => {
       expect((await subscribe(params)).error).toMatchObject({ code: -32015, data: { reason } });
-      expect(await redis.subscriptions.list(redis.now())).toEqual([]);
+      expect(await subscriptions().list(redis.now())).toEqual([]);
     };
     receive = (_request, response) => void response.writeHead(200).end("ok");
     await refused({}, "challenge_failed");

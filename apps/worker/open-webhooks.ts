@@ -1,6 +1,6 @@
 /** Posts what happens: to the webhooks of the operator's file, and to clients that subscribed. */
 import type { Services } from "@parley/core";
-import type { DepositSeal } from "@parley/node";
+import { type DepositSeal, subscriptionSeal } from "@parley/node";
 import type { RedisBackend } from "@parley/redis";
 import { type Delivery, type DeliveryState, deliverTo, readWebhooks, serveSubscriptions, targetOf } from "@parley/webhooks";
 
@@ -45,7 +45,7 @@ export function openWebhooks({ file, services, redis, seal, isPrivate, publicUrl
   deliveries.push(
     serveSubscriptions({
       ...common,
-      subscriptions: redis.subscriptions,
+      subscriptions: redis.subscriptions.sealedBy(subscriptionSeal(seal)),
       open: (id, sealed) => seal.open(id, "subscription", sealed),
       isPrivate,
       count: (result) => count("subscriptions", result),

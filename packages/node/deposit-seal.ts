@@ -72,6 +72,14 @@ export function depositSeal(secrets: readonly string[]): DepositSeal {
   };
 }
 
+/** Seals subscriptions to events, each for its id. */
+export function subscriptionSeal({ seal, open }: Pick<DepositSeal, "seal" | "open">) {
+  return {
+    seal: (id: string, text: string) => seal(id, "subscribed", text),
+    open: (id: string, sealed: string) => open(id, "subscribed", sealed),
+  };
+}
+
 function boundTo(taskId: string, key: string): Buffer {
   return Buffer.from(`${taskId} ${key}`);
 }

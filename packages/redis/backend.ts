@@ -38,7 +38,7 @@ import { classicSubscriber, createRedisWakeUps } from "./wake-ups/wake-ups.ts";
 import { createGatewayShare, type GatewayShare } from "./gateway.ts";
 import { createIds } from "./tasks/ids.ts";
 import { createGrantRegister, type GrantRegister, type GrantSeal } from "./callers/kept-grants.ts";
-import { createSubscriptions } from "./callers/subscriptions.ts";
+import { createSubscriptions, type SubscriptionSeal } from "./callers/subscriptions.ts";
 import { createWebhookStates, type WebhookStates } from "./callers/webhooks.ts";
 import { createKeys, type Keys } from "./keys.ts";
 import { createLiveWorkers } from "./runs/live-workers.ts";
@@ -73,7 +73,7 @@ export interface RedisBackend {
   /** Absent unless the settings want one. */
   readonly outbox?: Outbox;
   readonly webhooks: WebhookStates;
-  readonly subscriptions: Subscriptions;
+  readonly subscriptions: { sealedBy(seal: SubscriptionSeal): Subscriptions };
   readonly apiKeys: ApiKeyRing;
   /** Whether and how content is sealed. */
   readonly content: Pick<StoredContent, "digest" | "keys">;
@@ -234,7 +234,7 @@ async function openBackend(settings: RedisSettings, { connections, ring, log, te
     content,
     audit,
     webhooks: createWebhookStates({ redis, keys }),
-    subscriptions: createSubscriptions({ redis, keys }),
+    subscriptions: createSubscriptions({ redis, keys, log }),
     apiKeys: createApiKeys({ redis, keys, acknowledge }),
     now: clock.now,
     secret: createSharedSecret({ redis, keys }),

@@ -171,11 +171,14 @@ describe("a webhook", () => {
   test("that refuses one event five times is told the next one, and what it refused is kept", async () => {
     await deliver();
     react = (response, id) => void response.writeHead(id.includes("ask-opened") ? 422 : 204).end();
-    const taskId = await life().parked([anAsk("size")]);
+    const taskId = await life().parked([anAsk("size", { audience: { to: { people: ["eve@example.com"] } } })]);
     await life().answer(taskId, "size", "4");
     await expect.poll(() => received.map(({ body }) => body.type)).toEqual(["ask.settled"]);
     expect(attempts).toBe(6);
-    expect(await redis.webhooks.dead("ops")).toMatchObject([{ type: "ask.opened", why: "http_422", data: { taskId } }]);
+    const dead = await redis.webhooks.dead("ops");
+    expect(dead).toMatchObject([{ type: "ask.opened", why: "http_422", data: { taskId } }]);
+    // The names of an audience are sealed in Redis where content is.
+    expect(JSON.stringify(dead)).not.toContain("eve@");
   });
 
   test("that fails for too long is given up for this event, and says since when it fails", async () => {

@@ -271,7 +271,8 @@ class Deliverer {
       show?.(this.#state);
       if (posted.type === "answered" && posted.status === 410) throw new Gone();
       if ((isMalformed && tries >= MALFORMED_TRIES) || nowMs - firstMs > this.#pace.giveUpMs) {
-        const { id, type, atMs, data } = occurrence;
+        // Whom a question is put to is content, which may be sealed elsewhere in Redis: who looks finds it by the task.
+        const { id, type, atMs, data } = { ...occurrence, data: { ...occurrence.data, to: undefined } };
         log.error({ webhook: target.name, id, why, tries }, "a webhook was given up for this event");
         count?.("given_up");
         await deliveries.bury(target.name, { id, type, atMs, data, why });

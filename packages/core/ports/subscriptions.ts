@@ -15,7 +15,7 @@ export interface Subscription {
   readonly madeAtMs: number;
   /** A cursor: where it begins. */
   readonly from: string;
-  /** Sealed. The newest first; the one before until it is no longer used. */
+  /** Sealed, each by itself. The newest first; the one before until it is no longer used. */
   readonly secrets: readonly { readonly sealed: string; readonly untilMs?: number }[];
   readonly expiresAtMs: number;
 }

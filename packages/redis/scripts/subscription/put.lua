@@ -1,6 +1,6 @@
 --[[ put.lua: writes a subscription, unless it is new and there are too many. Removes those that have expired.
 
-KEYS  subscriptions   hash     id -> `expires_at_ms owner`, a line feed, the subscription
+KEYS  subscriptions   hash     id -> `expires_at_ms owner`, a line feed, the subscription, sealed
       version         string   a number that grows with each change
 ARGV  id, owner (a digest), expires_at_ms, subscription, now_ms, own_max, all_max, version_ms
 
