@@ -11,6 +11,7 @@ import { SERVER_SETTINGS, serverConfig } from "@parley/server";
 import { readWebhooks, WebhooksError } from "@parley/webhooks";
 import { WORKER_SETTINGS } from "@parley/worker";
 import { contentFindings } from "./check-content.ts";
+import { placeFindings } from "./check-place.ts";
 import { type HasTool, versionFindings } from "./check-versions.ts";
 import { misspelt } from "../deployment/misspelt-settings.ts";
 import { ofUpstreams } from "../deployment/is-from-upstream.ts";
@@ -42,6 +43,7 @@ export async function checkUp(given: NodeJS.ProcessEnv): Promise<Finding[]> {
     nodeVersion(process.versions.node),
     ...found,
     ...misspeltSettings(given),
+    ...(await placeFindings(environment)),
     // Connecting to an unreachable Redis would wait for it. A key management service can be checked without Redis.
     ...(areSettingsFine ? await contentFindings(settings, { isRedisServing: isServing }) : []),
     ...(isServing && loaded.catalogue ? await versionFindings(environment, hasTool(loaded.catalogue, environment)) : []),
