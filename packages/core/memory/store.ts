@@ -555,8 +555,9 @@ export function createMemoryStore({
     async feed(taskId, cursor, limit = FEED_LENGTH_MAX) {
       const after = Number(cursor ?? 0);
       const task = find(taskId);
-      const isKept = task?.expiresAtMs === undefined || task.owed || clock.now() < task.updatedAtMs + FEED_KEPT_MS;
-      const items = (isKept ? (task?.feed ?? []) : []).filter(({ position }) => position > after).slice(0, limit);
+      const items = keptFeed(task)
+        .filter(({ position }) => position > after)
+        .slice(0, limit);
       const cursors = items.map(({ position }) => String(position));
       return { items: items.map(({ item }) => structuredClone(item)), cursor: cursors.at(-1) ?? cursor, cursors };
     },
@@ -593,6 +594,11 @@ export function createMemoryStore({
     },
   };
 
+  function keptFeed(task: Stored | undefined): Stored["feed"] {
+    const isKept = task?.expiresAtMs === undefined || task.owed || clock.now() < task.updatedAtMs + FEED_KEPT_MS;
+    return isKept ? (task?.feed ?? []) : [];
+  }
+
   function overQuota(call: Call, quotas: TaskQuotas): Over | undefined {
     for (const who of ["principal", "tenant"] as const) {
       const all = [...tasks.keys()]
@@ -603,9 +609,13 @@ export function createMemoryStore({
         });
       const beside = all.filter((task) => !isFinished(task.state.status));
       if (beside.length >= quotas[who].tasks) return { over: "tasks", of: who };
-      const bytes = beside.reduce((sum, task) => sum + sizeOfGiven(task.call) + sizeOf(task.journal), sizeOfGiven(call));
+      const bytes = beside.reduce(
+        (sum, task) => sum + sizeOfGiven(task.call) + sizeOf(task.journal) + sizeOfFeed(task.feed),
+        sizeOfGiven(call),
+      );
       if (bytes > quotas[who].bytes) return { over: "bytes", of: who };
-      const kept = all.filter((task) => isFinished(task.state.status) && !task.owed).reduce((sum, task) => sum + sizeOfKept(task), 0);
+      const over = all.filter((task) => isFinished(task.state.status) && !task.owed);
+      const kept = over.reduce((sum, task) => sum + sizeOfKept(task) + sizeOfFeed(keptFeed(task)), 0);
       if (bytes + kept > (quotas[who].stored ?? Infinity)) return { over: "stored", of: who };
     }
     return undefined;
@@ -732,6 +742,10 @@ function giverKey({ tenant = DEFAULT_TENANT, principal }: AnswerGiver): string {
 
 function sizeOf(journal: Journal): number {
   return [...journal.values()].reduce((size, { outcome }) => size + JSON.stringify(outcome).length + ENTRY_SIZE, 0);
+}
+
+function sizeOfFeed(feed: Stored["feed"]): number {
+  return feed.reduce((size, { item }) => size + JSON.stringify(item).length, 0);
 }
 
 /** What is left of a task that is over, about; as in task.lua. */

@@ -14,7 +14,13 @@ if is_finished(state) then return 'cancelled' end -- I1
 
 local at = each_group(3, 2, write_field)
 local feed_length_max = ARGV[at]
-each_group(at + 1, 1, function(item) redis.call('XADD', feed, 'MAXLEN', feed_length_max, '*', 'item', item) end)
+local added, over = 0, redis.call('XLEN', feed) + ARGV[at + 1] - feed_length_max
+if over > 0 and state.counted ~= '0' then added = -feed_size(over) end
+each_group(at + 1, 1, function(item)
+  redis.call('XADD', feed, 'MAXLEN', feed_length_max, '*', 'item', item)
+  added = added + #item
+end)
+count_more(state, added)
 happens('reported')
 tell(state, now_ms)
 write_state(state)

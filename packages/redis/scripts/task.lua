@@ -447,31 +447,32 @@ local function kept_until_ms(state)
   return math.ceil(tonumber(state.expires_at_ms) / width) * width
 end
 
-local function count_kept(facts, state, bytes, now_ms)
+-- `lived` is when what is kept is gone: `expires_at_ms`, `retention_ms` after the end.
+local function count_kept(facts, lived, bytes, now_ms)
   local is_read, keys = pcall(kept_keys, facts)
   if not is_read then return end -- damaged, so nobody's
-  local gone_ms = kept_until_ms(state)
+  local gone_ms = kept_until_ms(lived)
   if gone_ms <= tonumber(now_ms) then return end
   local field = string.format('%.0f', gone_ms)
   for _, key in ipairs({ keys.principal, keys.tenant }) do
-    local total = kept_bytes(key, now_ms) + bytes + KEPT_AT_LEAST
+    local total = kept_bytes(key, now_ms) + bytes
     local has = redis.call('HMGET', key, 'next', 'last')
     local first, last = math.min(tonumber(has[1] or gone_ms), gone_ms), math.max(tonumber(has[2] or 0), gone_ms)
-    redis.call('HINCRBY', key, field, bytes + KEPT_AT_LEAST)
+    redis.call('HINCRBY', key, field, bytes)
     redis.call('HSET', key, 'total', total, 'next', string.format('%.0f', first), 'last', string.format('%.0f', last))
     redis.call('PEXPIREAT', key, string.format('%.0f', last))
   end
 end
 
 -- Of a task that an operator deletes. Nothing is given back of a bucket that is gone.
-local function give_back_kept(facts, state, bytes, now_ms)
+local function give_back_kept(facts, lived, bytes, now_ms)
   local is_read, keys = pcall(kept_keys, facts)
-  local gone_ms = kept_until_ms(state)
+  local gone_ms = kept_until_ms(lived)
   if not is_read or gone_ms <= tonumber(now_ms) then return end
   local field = string.format('%.0f', gone_ms)
   for _, key in ipairs({ keys.principal, keys.tenant }) do
     local held = tonumber(redis.call('HGET', key, field) or 0)
-    local given = math.min(held, bytes + KEPT_AT_LEAST)
+    local given = math.min(held, bytes)
     if given > 0 then
       redis.call('HINCRBY', key, 'total', -given)
       -- The bucket stays, empty: it may be the next one or the last.
@@ -520,19 +521,32 @@ local function use_less(facts, field, by)
   end
 end
 
--- Counts what is recorded for an unfinished task. The caller writes the state.
+-- Counts what is recorded for an unfinished task, or, below 0, what is dropped. The caller writes the state.
 local function count_more(state, bytes)
-  if state.counted == '0' or bytes == 0 then return end
-  local is_read, keys = pcall(usage_keys, call_facts())
+  if state.counted == '0' then return end
+  -- One byte stays counted, because 0 means that the task is not. An older version did not count feeds.
+  bytes = math.max(bytes, 1 - state.counted)
+  if bytes == 0 then return end
+  local facts = call_facts()
+  local is_read, keys = pcall(usage_keys, facts)
   if not is_read then return end
   state.counted = string.format('%.0f', state.counted + bytes)
+  if bytes < 0 then return use_less(facts, 'bytes', -bytes) end
   for _, key in ipairs({ keys.principal, keys.tenant }) do redis.call('HINCRBY', key, 'bytes', bytes) end
 end
 
--- At a restart, which drops what was recorded and has new arguments.
+-- How many bytes the oldest `most` items of the feed have, or all.
+local function feed_size(most)
+  local bytes = 0
+  local items = most and redis.call('XRANGE', feed, '-', '+', 'COUNT', most) or redis.call('XRANGE', feed, '-', '+')
+  for _, item in ipairs(items) do bytes = bytes + #item[2][2] end
+  return bytes
+end
+
+-- At a restart, which drops what was recorded and has new arguments, and keeps the feed.
 local function count_anew(state, bytes)
   if state.counted == '0' then return end
-  -- One byte stays counted, because 0 means that the task is not.
+  bytes = bytes + feed_size()
   use_less(call_facts(), 'bytes', tonumber(state.counted) - 1)
   state.counted = '1'
   count_more(state, bytes)
@@ -626,6 +640,11 @@ end
 -- Streams send what was reported up to the end, and a client that lost its connection comes back for it.
 local FEED_KEPT_MS = 5 * 60 * 1000
 
+local function feed_lives(state, ended_at_ms)
+  local expires_at_ms = math.min(tonumber(state.expires_at_ms), ended_at_ms + FEED_KEPT_MS)
+  return { expires_at_ms = string.format('%.0f', expires_at_ms), retention_ms = math.min(tonumber(state.retention_ms), FEED_KEPT_MS) }
+end
+
 -- The retention begins with the end. All keys of a task expire together, the feed sooner, and none expires before the end: a waiting task is
 -- kept however long no worker runs (I7). Nothing is written after the expiry is set: if the retention is already over, the keys vanish at
 -- once, and a field that is written then would create a key that never expires.
@@ -635,9 +654,14 @@ local function forget_task(state, task_id, now_ms)
   if has[1] then redis.call('PEXPIREAT', ONCE .. has[1], state.expires_at_ms) end
   if has[2] then redis.call('PEXPIREAT', task .. ':threads', state.expires_at_ms) end
   local facts = trim_task()
-  if state.counted ~= '0' then count_kept(facts, state, kept_size(), now_ms) end
+  local lives = feed_lives(state, now_ms)
+  if state.counted ~= '0' then
+    count_kept(facts, state, kept_size() + KEPT_AT_LEAST, now_ms)
+    local fed = feed_size()
+    if fed > 0 then count_kept(facts, lives, fed, now_ms) end
+  end
   redis.call('PEXPIREAT', task, state.expires_at_ms)
-  redis.call('PEXPIREAT', feed, string.format('%.0f', math.min(tonumber(state.expires_at_ms), now_ms + FEED_KEPT_MS)))
+  redis.call('PEXPIREAT', feed, lives.expires_at_ms)
 end
 
 -- With `owes` the task stays due and does not expire until its compensation has ended. A run that is open when its task is cancelled keeps

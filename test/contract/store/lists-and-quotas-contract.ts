@@ -239,6 +239,47 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       expect((await create(ada, { principal: { ...roomy, bytes: 400 }, tenant: roomy })).created).toBe("created");
     });
 
+    test("count what tasks report, as much as their feeds still hold, also after a restart, and give it back", async () => {
+      const ada = somebody();
+      const quotas = { principal: { ...roomy, bytes: 100_000 }, tenant: roomy };
+      const { taskId } = await create(ada, quotas);
+      const report = async (token: string, length: number, count: number) => {
+        const items = Array.from({ length: count }, () => ({ type: "log", level: "info", data: "x".repeat(length) }) as const);
+        await store.report({ taskId, token, nowMs: Date.now(), items });
+      };
+      const token = await life.begin({ taskId, run: 1 });
+      await report(token, 30_000, 3);
+      expect((await create(ada, quotas)).created).toBe("created");
+      await life.restart(taskId, token);
+      const second = await life.begin({ taskId, run: 2 });
+      await report(second, 20_000, 1);
+      expect((await create(ada, quotas)).created).toEqual({ over: "bytes", of: "principal" });
+      const wider = { principal: { ...roomy, bytes: 140_000 }, tenant: roomy };
+      await report(second, 1, 996);
+      expect((await create(ada, wider)).created).toEqual({ over: "bytes", of: "principal" });
+      // The feed holds a thousand: three more take the place of the three large ones.
+      await report(second, 1, 3);
+      expect((await create(ada, wider)).created).toBe("created");
+      await life.cancel(taskId);
+      expect((await create(ada, { principal: { ...roomy, bytes: 2_000 }, tenant: roomy })).created).toBe("created");
+    });
+
+    test.each(["principal", "tenant"] as const)(
+      "count feeds among what the finished tasks of a %s keep, while they are kept",
+      async (of) => {
+        const ada = somebody();
+        const quotas = { principal: roomy, tenant: roomy, [of]: { ...roomy, stored: 30_000 } };
+        const { taskId } = await create({ ...ada, retentionMs: 500 }, quotas);
+        const token = await life.begin({ taskId, run: 1 });
+        const items = [{ type: "log", level: "info", data: "x".repeat(29_500) } as const];
+        await store.report({ taskId, token, nowMs: Date.now(), items });
+        await store.finish({ taskId, token, nowMs: Date.now(), entries: [], outcome: { type: "result", result: {} } });
+        expect((await create(ada, quotas)).created).toEqual({ over: "stored", of });
+        expect((await create(somebody(), quotas)).created).toBe("created");
+        await until(async () => (await create(ada, quotas)).created === "created");
+      },
+    );
+
     test.each(["principal", "tenant"] as const)("bound what the finished tasks of a %s keep, until their retention is over", async (of) => {
       const ada = somebody();
       const text = "x".repeat(10_000);
