@@ -127,6 +127,8 @@ function replyTo(path: string, isAnswer: boolean): readonly [number, object] {
     return [422, { ...problem, status: 422, violations: [{ path: `/content/${e("field")}`, message: e("wrong"), label: e("label") }] }];
   if (path === "asks/batch")
     return [200, { receipts: [{ taskId: e("task"), key: e("form"), receipt: "refused", code: e("code"), violations: [] }] }];
+  if (path.endsWith("/claim")) return [200, { receipt: e("claimed"), claimedBy: { ...PERSON, until: e("2026") } }];
+  if (path.endsWith("/release")) return [409, { ...problem, status: 409, receipt: "taken" }];
   if (isAnswer) return [409, { ...problem, status: 409, ask: SETTLED }];
   if (path === "asks")
     return [200, { asks: [SUMMARY, { ...SUMMARY, key: e("visit") }, { ...SUMMARY, key: e("gone") }], nextCursor: undefined }];
@@ -134,6 +136,8 @@ function replyTo(path: string, isAnswer: boolean): readonly [number, object] {
   if (kind === "tasks") return [200, { ...SUMMARY, asks: [SUMMARY, { ...SUMMARY, key: e("visit") }] }];
   if (key === e("gone")) return [200, SETTLED];
   if (key === e("theirs")) return [200, { ...OPEN, state: "of-others" }];
+  const given = { what: "delegated", by: { ...PERSON, isCaller: true }, to: { people: [e("person")] }, reason: e("reason") };
+  if (key === e("given")) return [200, { ...OPEN, state: "of-others", history: [given], claimedBy: { ...PERSON, name: e("name") } }];
   if (key === e("form")) return [200, OPEN];
   if (key === e("visit")) return [200, VISITED];
   return [404, { ...problem, status: 404 }];
@@ -265,11 +269,19 @@ test.each([
   ["waits", "answer", "x"],
   ["waits", "answer", "x", e("gone")],
   ["waits", "answer", "x", e("theirs")],
+  ["waits", "answer", "x", e("given")],
   ["waits", "answer", "x", "nothing"],
   ["waits", "answer", "x", form, "--accept"],
   ["waits", "answer", "x", form, "--set", "q=1"],
   ["waits", "answer", "x", e("sample"), "--accept"],
   ["refused", "answer", "x", form, "--accept"],
+  ["waits", "claim", "x"],
+  ["waits", "claim", "x", form],
+  ["waits", "claim", "x", form, "--json"],
+  ["waits", "release", "x", e("given")],
+  ["waits", "comment", "x", e("gone"), "-m", "Soon"],
+  ["waits", "delegate", "x", form, "--to", "bob", "--reason", "On leave"],
+  ["refused", "delegate", "x", form, "--to", "bob", "--reason", "On leave", "--json"],
   ["waits", "cancel", "x"],
   ["ended", "cancel", "x"],
 ] as const)("%#: nothing that is printed is obeyed by a terminal (%s)", async (server, ...command) => {

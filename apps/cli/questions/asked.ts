@@ -64,8 +64,8 @@ export function peopleText({ audience }: Pick<AskSummary, "audience">): string {
 }
 
 /** Why a person may read a question and not answer it, to follow its name. */
-export function notForYou({ history, audience }: Pick<OpenAsk, "history" | "audience">): string {
-  const gave = history.findLast(({ what, from, by }) => what === "delegated" && (from ?? by)?.isCaller === true);
+export function notForYou({ history, audience }: Partial<Pick<OpenAsk, "history" | "audience">>): string {
+  const gave = history?.findLast(({ what, from, by }) => what === "delegated" && (from ?? by)?.isCaller === true);
   if (!gave?.to) return `is a question for ${peopleText(audience ? { audience } : {})}, and not for you`;
   return `was handed on by you to ${peopleText({ audience: { to: gave.to } })}: take it back with \`parley delegate\``;
 }
