@@ -233,6 +233,48 @@ describe("asks", () => {
     stream.leave();
   });
 
+  test("say what comes while nobody answers, and to whom they were escalated, who then find and answer them", async () => {
+    const release = catalogue([
+      defineTool({
+        name: "pay",
+        async run(_args, ctx) {
+          const asked = { message: "Pay?", schema: z.object({}), to: { groups: ["finance"] }, timeout: "3 days" } as const;
+          await ctx.elicit("amount", { ...asked, remind: "1 day", escalate: { after: "2 days", to: { people: ["sam"] } } });
+          return "paid";
+        },
+      }),
+    ]);
+    const { send, answer, path, taskId, services } = await subject({ catalogue: release });
+    const { askedAt, upcoming, digest } = (await send("eve", path)).body;
+    const after = (days: number) => new Date(Date.parse(askedAt) + days * 86_400_000).toISOString();
+    const to = { people: ["sam"] };
+    expect(upcoming).toEqual([
+      { what: "reminded", at: after(1) },
+      { what: "escalated", at: after(2), to },
+    ]);
+    expect((await send("sam", "/asks")).body.asks).toEqual([]);
+
+    const atMs = Date.parse(after(2));
+    const thread = { comments: 0, reminded: { count: 1, atMs }, escalatedTo: [to] };
+    const history = [{ what: "asked", atMs } as const, { what: "escalated", atMs, to } as const];
+    await services.store.writeThread({
+      taskId,
+      key: "amount",
+      digest,
+      thread,
+      history,
+      handedTo: ["person sam"],
+      tenant: "acme",
+      nowMs: atMs,
+    });
+    const told = { remindedAt: after(2), escalatedTo: [to] };
+    expect((await send("sam", "/asks", {}, 1)).body.asks).toMatchObject([{ key: "amount", ...told }]);
+    const { body } = await send("eve", path);
+    expect(body).toMatchObject({ state: "open", ...told, history: [{ what: "asked" }, { what: "escalated", to }] });
+    expect(body).not.toHaveProperty("upcoming");
+    expect((await answer("sam", path, { action: "accept", content: {} })).body).toEqual({ receipt: "accepted" });
+  });
+
   test("are handed on where their tool allows it, to people who find and answer them at any front end", async () => {
     const release = catalogue([
       defineTool({

@@ -336,6 +336,10 @@ export interface AskThread {
   readonly delegations?: readonly Delegation[];
   /** How often parts of the ask were handed on; absent for never. */
   readonly delegated?: number;
+  /** How many times of `remindMs` are over, and when people were last reminded; absent for never. */
+  readonly reminded?: { readonly count: number; readonly atMs: number };
+  /** To whom it was escalated, a step each (asks/prompts.ts); absent for nobody. */
+  readonly escalatedTo?: readonly Audience["to"][];
 }
 
 /** Who may answer in whose place. */
@@ -366,6 +370,9 @@ export type ThreadEntry = { readonly atMs: number } & (
   | (Participant & { readonly what: "commented"; readonly text: string })
   /** `from`: whose part it is, if that is another person. */
   | (Participant & { readonly what: "delegated"; readonly to: Addressees; readonly reason: string; readonly from?: Participant })
+  /** By nobody, as its tool asked for. */
+  | { readonly what: "reminded" }
+  | { readonly what: "escalated"; readonly to: Audience["to"] }
 );
 
 /** Anyone who matches at least one of these names, as the identity provider spells them. */
@@ -418,6 +425,16 @@ export interface AskAbout {
   readonly context?: readonly ContextPart[];
   /** What those who are asked may do besides answering. */
   readonly allow?: readonly Allowance[];
+  /** When those who have not answered are reminded, in milliseconds after the question was asked, in order. */
+  readonly remindMs?: readonly number[];
+  /** Who is asked as well while nobody has answered, in order. */
+  readonly escalate?: readonly Escalation[];
+}
+
+/** One step: so long after the question was asked, these may answer too. */
+export interface Escalation {
+  readonly afterMs: number;
+  readonly to: Audience["to"];
 }
 
 /** `delegate`: hand their part on to others. */

@@ -67,11 +67,14 @@ function onPages(asks: readonly Ask[]): string | undefined {
 }
 
 /** The people who are asked, short enough for a status. */
-export function namesOf({ audience }: Ask): string {
-  if (!audience || audience.to === "tenant") return audience?.not ? "someone other than the caller" : "another person";
-  const { people = [], groups = [], roles = [] } = audience.to;
-  const names = [...people.map(shownName), ...groups.map((group) => `group ${group}`), ...roles.map((role) => `role ${role}`)];
-  return `${shortList(names.map((name) => cut(name, NAME_CHARS_MAX)))}${audience.not ? ", but not from the caller" : ""}`;
+export function namesOf({ audience, thread }: Ask): string {
+  const asked = [...(audience ? [audience.to] : []), ...(thread?.escalatedTo ?? [])];
+  if (asked.includes("tenant") || asked.length === 0) return audience?.not ? "someone other than the caller" : "another person";
+  const names = asked.flatMap((to) => {
+    const { people = [], groups = [], roles = [] } = to === "tenant" ? {} : to;
+    return [...people.map(shownName), ...groups.map((group) => `group ${group}`), ...roles.map((role) => `role ${role}`)];
+  });
+  return `${shortList([...new Set(names)].map((name) => cut(name, NAME_CHARS_MAX)))}${audience?.not ? ", but not from the caller" : ""}`;
 }
 
 function shortList(parts: readonly string[]): string {

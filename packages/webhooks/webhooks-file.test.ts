@@ -37,7 +37,7 @@ test("a file names where to post, what, and with which secret", () => {
   );
   expect(ops).toMatchObject({
     name: "ops",
-    events: ["ask.opened", "ask.settled", "task.ended"],
+    events: ["ask.opened", "ask.reminded", "ask.settled", "task.ended"],
     isPrivate: false,
     keys: [expect.any(Buffer)],
   });

@@ -43,7 +43,7 @@ const content = z.strictObject({ webhooks: z.record(z.string(), hook) });
 const NAME = /^[\w-]{1,64}$/;
 
 /** What is told unless the file says otherwise: every question, how it ended, and the end of every task. */
-const EVENTS: readonly OccurrenceType[] = ["ask.opened", "ask.settled", "task.ended"];
+const EVENTS: readonly OccurrenceType[] = ["ask.opened", "ask.reminded", "ask.settled", "task.ended"];
 
 /** Throws WebhooksError with all problems. */
 export function readWebhooks(file: string, variables: NodeJS.ProcessEnv): readonly Webhook[] {

@@ -503,6 +503,31 @@ test("several people who must accept", async () => {
   expect(run.text).toBe("ada and eve");
 });
 
+async function approveRefund(ctx: Context, amount: number) {
+  await ctx.elicit("approve", {
+    message: `Refund ${amount} €?`,
+    schema: z.object({}),
+    to: { groups: ["support"] },
+    remind: ["4 hours", "1 day"],
+    escalate: { after: "2 days", to: { groups: ["leads"] } },
+    timeout: "5 days",
+  });
+}
+
+test("if nobody answers", async () => {
+  const tool = defineTool({
+    name: "refund",
+    run: async (_args, ctx) => {
+      await approveRefund(ctx, 40);
+      return "refunded";
+    },
+  });
+  const run = await startTool(tool);
+  await run.advance("2 days");
+  await run.answer({ approve: {} }, { groups: ["leads"] });
+  expect(run.text).toBe("refunded");
+});
+
 interface Payment {
   readonly payee: string;
   readonly reason: string;

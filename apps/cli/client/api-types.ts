@@ -470,6 +470,13 @@ export interface components {
             readonly commentCount?: number;
             /** @description In whose place the caller is asked; absent if in their own */
             readonly delegatedBy?: components["schemas"]["Answerer"];
+            /**
+             * Format: date-time
+             * @description When those who have not answered were last reminded; absent for never
+             */
+            readonly remindedAt?: string;
+            /** @description Who was asked as well because nobody had answered; absent for nobody */
+            readonly escalatedTo?: readonly ("tenant" | components["schemas"]["Addressees"])[];
         };
         readonly Audience: {
             readonly to: "tenant" | components["schemas"]["Addressees"];
@@ -603,7 +610,7 @@ export interface components {
         };
         readonly Happened: {
             /** @enum {string} */
-            readonly what: "asked" | "claimed" | "released" | "commented" | "delegated" | "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
+            readonly what: "asked" | "claimed" | "released" | "commented" | "delegated" | "reminded" | "escalated" | "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
             /** @description Absent if nobody did it, or if it is no longer known who */
             readonly by?: components["schemas"]["Answerer"];
             /**
@@ -616,8 +623,8 @@ export interface components {
              * @description Of a claim: when it ends, unless it ended before
              */
             readonly until?: string;
-            /** @description Of a delegation: who may answer from then on */
-            readonly to?: components["schemas"]["Addressees"];
+            /** @description Of a delegation or an escalation: who may answer from then on */
+            readonly to?: "tenant" | components["schemas"]["Addressees"];
             /** @description Of a delegation */
             readonly reason?: string;
             /** @description Of a delegation: whose part was handed on, if not that of `by` */
@@ -663,6 +670,13 @@ export interface components {
             /** @description In whose place the caller is asked; absent if in their own */
             readonly delegatedBy?: components["schemas"]["Answerer"];
             /**
+             * Format: date-time
+             * @description When those who have not answered were last reminded; absent for never
+             */
+            readonly remindedAt?: string;
+            /** @description Who was asked as well because nobody had answered; absent for nobody */
+            readonly escalatedTo?: readonly ("tenant" | components["schemas"]["Addressees"])[];
+            /**
              * @description `accepted`: the caller has accepted, and others are missing. `of-others`: the caller's task asks others, or the caller has handed the question on
              * @enum {string}
              */
@@ -686,6 +700,8 @@ export interface components {
             readonly context?: readonly components["schemas"]["ContextPart"][];
             /** @description What those who are asked may do besides answering; absent for nothing */
             readonly allow?: readonly "delegate"[];
+            /** @description What happens while nobody answers, besides the deadline: when people are reminded, and when others are asked as well */
+            readonly upcoming?: readonly components["schemas"]["Upcoming"][];
             /** @description What happened with it, the oldest first */
             readonly history: readonly components["schemas"]["Happened"][];
             /** @description The oldest first */
@@ -920,6 +936,13 @@ export interface components {
             readonly tools: readonly components["schemas"]["Tool"][];
             /** @description Absent on the last page */
             readonly nextCursor?: string;
+        };
+        readonly Upcoming: {
+            /** @enum {string} */
+            readonly what: "reminded" | "escalated";
+            /** Format: date-time */
+            readonly at: string;
+            readonly to?: "tenant" | components["schemas"]["Addressees"];
         };
         readonly Violation: {
             /** @description JSON Pointer to the wrong field; empty for the whole answer */

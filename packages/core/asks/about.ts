@@ -3,7 +3,8 @@
  * should see to decide.
  *
  *   B1  The context is part of what was asked: an answer counts for the context that the person was shown (I4).
- *   B2  Priority, due and what is allowed are not: they do not change what is answered, so changed code may change them.
+ *   B2  Priority, due, what is allowed, reminders and escalations (prompts.ts) are not: they do not change what is answered, so changed code may
+ *       change them. An ask that is open keeps those it was asked with.
  */
 import {
   type Allowance,

@@ -9,11 +9,11 @@ import { type Caller, DEFAULT_TENANT } from "./caller.ts";
 import { canonicalJson } from "../values/canonical-json.ts";
 import { codeOf, type ParleyError } from "../errors.ts";
 import type { Digest } from "../values/digest.ts";
-import type { Addressees, Ask, CallFacts, JsonObject, Open, Task } from "../task.ts";
+import type { Addressees, Ask, Audience, CallFacts, Escalation, JsonObject, Open, Task } from "../task.ts";
 
 export interface AuditFact {
   /**
-   * `claim`, `release`, `comment`, `delegate`: what people do around a question. `refuse`: an invalid reply, or a question of an upstream that nobody was asked. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
+   * `claim`, `release`, `comment`, `delegate`: what people do around a question. `remind`, `escalate`: what its tool asked for while nobody answers; `escalate` also where people are reminded at the same time. `refuse`: an invalid reply, or a question of an upstream that nobody was asked. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
    * content or of machines. `end`: a call at an upstream ended. `export`: an operator exported tasks. `grant`: a grant for later tasks was kept, used by a
    * task, or removed. `quota`: a caller reached a quota. `purge`: an operator deleted tasks that were over. `approval`: what became of a call that a rule stopped.
    */
@@ -25,6 +25,8 @@ export interface AuditFact {
     | "release"
     | "comment"
     | "delegate"
+    | "remind"
+    | "escalate"
     | "refuse"
     | "end"
     | "cancel"
@@ -60,6 +62,8 @@ export interface AuditFact {
   readonly delegatedBy?: string;
   /** To whom a question was handed on. */
   readonly to?: Addressees;
+  /** To whom it was escalated, a step each. */
+  readonly escalatedTo?: readonly Audience["to"][];
   /** Digest of the reason of a decline or a delegation. */
   readonly reason?: string;
   /** Digest of a comment. */
@@ -121,6 +125,20 @@ export function withNobody(
   const { tenant = DEFAULT_TENANT } = call;
   const of = { ...(tenant !== DEFAULT_TENANT && { tenant }), taskId, ...toolOf(call), ...boundTo(services, taskId, call, ask) };
   return { audit: { action: "answer", ...closed, ...of } };
+}
+
+/** The `audit` part of a reminder or an escalation. Nobody acts, so no principal is named. */
+export function withPrompt(
+  services: Audited,
+  { id: taskId, call }: Pick<Task, "id" | "call">,
+  ask: Ask,
+  escalations: readonly Escalation[],
+): { readonly audit?: AuditFact } {
+  if (!services.audit) return {};
+  const { tenant = DEFAULT_TENANT } = call;
+  const of = { ...(tenant !== DEFAULT_TENANT && { tenant }), taskId, ...toolOf(call), ...boundTo(services, taskId, call, ask) };
+  if (escalations.length === 0) return { audit: { action: "remind", door: "schedule", ...of } };
+  return { audit: { action: "escalate", door: "schedule", ...of, escalatedTo: escalations.map(({ to }) => to) } };
 }
 
 /** Notes that the gateway refused a question of an upstream, and why. Nobody acts and nobody is asked, so no principal is named. */

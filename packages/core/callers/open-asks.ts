@@ -5,7 +5,7 @@
  *   caller with names, groups, roles           ──▶ the entries under theirs ──▶ the tasks ──▶ policy.ts decides
  *
  *   A1  The index narrows and never grants: whether the caller may read or answer is decided when they do.
- *   A2  An ask without an audience has no entry until it is handed on. It is found in its owner's list of tasks.
+ *   A2  An ask without an audience has no entry until it is handed on or escalated. It is found in its owner's list of tasks.
  *   A3  Entries come and go in the same change as their asks.
  */
 import type { Caller } from "./caller.ts";
@@ -67,9 +67,10 @@ export function namesOfAudience({ to }: Pick<Audience, "to">): string[] {
   return prefixed(to.people, to.groups, to.roles);
 }
 
-/** Names of everyone to whom an ask was put or handed on. */
+/** Names of everyone to whom an ask was put, escalated or handed on. */
 export function namesOfAsk({ audience, thread }: Pick<Ask, "audience" | "thread">): string[] {
-  return [...(audience ? [audience] : []), ...(thread?.delegations ?? [])].flatMap(namesOfAudience);
+  const later = (thread?.escalatedTo ?? []).map((to) => ({ to }));
+  return [...(audience ? [audience] : []), ...later, ...(thread?.delegations ?? [])].flatMap(namesOfAudience);
 }
 
 /**

@@ -9,10 +9,11 @@
  *       who were asked as it needs, whoever acts for them.
  *   S3  Who may not answer, such as the caller with `not: "caller"`, may not by delegation either.
  *   S4  A person who is asked anyway takes their own part, and each person counts once (quorum.ts).
+ *   S5  Those to whom it was escalated are asked as the first ones are, with a part of their own (asks/prompts.ts).
  */
 import { type Caller, personOf } from "./caller.ts";
 import { isNamed } from "./names.ts";
-import type { Acceptance, Addressees, Ask, CallFacts, Delegation, Participant } from "../task.ts";
+import type { Acceptance, Addressees, Ask, Audience, CallFacts, Delegation, Participant } from "../task.ts";
 
 type Seated = Pick<Ask, "audience" | "thread" | "accepted">;
 type Owner = Pick<CallFacts, "principal" | "person">;
@@ -47,14 +48,19 @@ export function seatToHandOn(asked: Asked, ask: Seated): Participant | undefined
   return seat === undefined || seat === "own" || isUsed(ask, owner, seat) ? undefined : seat;
 }
 
-/** Whether the ask was put to the caller, before anybody handed anything on. */
-export function isInAudience(asked: Asked, ask: Pick<Ask, "audience">): boolean {
+/** Whether the ask was put to the caller, at first or by an escalation, before anybody handed anything on. */
+export function isInAudience(asked: Asked, ask: Pick<Ask, "audience" | "thread">): boolean {
   const { caller, isOwner } = asked;
-  const { audience } = ask;
+  const { audience, thread } = ask;
   // If callers cannot be told apart, an audience is only a hint to the person at the keyboard (docs/security.md).
-  if (!audience || caller.authenticatedBy === "nobody") return isOwner;
+  if (caller.authenticatedBy === "nobody") return isOwner;
   if (isExcluded(asked, ask)) return false;
-  return audience.to === "tenant" || isAddressed(caller, audience.to);
+  if (audience ? isOf(caller, audience.to) : isOwner) return true;
+  return thread?.escalatedTo?.some((to) => isOf(caller, to)) === true;
+}
+
+function isOf(caller: Caller, to: Audience["to"]): boolean {
+  return to === "tenant" || isAddressed(caller, to);
 }
 
 function isExcluded({ isCaller }: Asked, { audience }: Pick<Ask, "audience">): boolean {

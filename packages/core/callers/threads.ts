@@ -1,5 +1,5 @@
 /**
- * What people do around an open ask besides answering it: they claim it, release it, and comment on it.
+ * What people do around an open ask besides answering it: they claim it, release it, and comment on it. And what nobody does: reminders, escalations.
  *
  *   T1  A claim says "I am on it". It is a lease and never a lock: whoever may answer still may.
  *   T2  A claim ends by its time, by its release, and by an answer of the person who has it.
@@ -11,7 +11,7 @@
 import { type Caller, personOf } from "./caller.ts";
 import { nameToRead } from "./names.ts";
 import { isParticipant, withDelegation } from "./seats.ts";
-import type { Acceptance, Ask, ThreadClaim, AskThread, CallFacts, Delegation, Participant, ThreadEntry } from "../task.ts";
+import type { Acceptance, Ask, ThreadClaim, AskThread, CallFacts, Delegation, Escalation, Participant, ThreadEntry } from "../task.ts";
 
 export const CLAIM_MINUTES = 10;
 export const CLAIM_MINUTES_MAX = 60;
@@ -103,6 +103,35 @@ export function delegated(
       delegated: before + 1,
     },
     ...added(ask, history, entry),
+  };
+}
+
+export interface Prompted extends Pick<Deed, "nowMs"> {
+  /** How many times of `remindMs` are over; undefined if nobody is reminded. */
+  readonly reminded: number | undefined;
+  readonly escalations: readonly Escalation[];
+}
+
+/** By nobody: what the tool asked for while nobody answers (asks/prompts.ts). */
+export function prompted(
+  ask: Threaded,
+  history: readonly ThreadEntry[],
+  { nowMs, reminded, escalations }: Prompted,
+): Omit<Written, "entry"> {
+  const entries: readonly ThreadEntry[] = [
+    ...(reminded === undefined ? [] : [{ what: "reminded", atMs: nowMs } as const]),
+    ...escalations.map(({ to }) => ({ what: "escalated", atMs: nowMs, to }) as const),
+  ];
+  const { escalatedTo = [], ...thread } = rest(ask.thread);
+  const all = [...escalatedTo, ...escalations.map(({ to }) => to)];
+  return {
+    thread: {
+      comments: 0,
+      ...thread,
+      ...(reminded !== undefined && { reminded: { count: reminded, atMs: nowMs } }),
+      ...(all.length > 0 && { escalatedTo: all }),
+    },
+    history: entries.reduce((before, entry) => added(ask, before, entry).history, history),
   };
 }
 

@@ -1,6 +1,7 @@
 /** The port to what happened to tasks and questions, in order, for those outside who want to hear of it. */
 import type { AskedRequest } from "../callers/open-asks.ts";
 import type { CallFacts } from "../task.ts";
+import type { ThreadNews } from "./store.ts";
 
 /**
  * What one change of a task consisted of. Without content: who reads it finds out what they may see from the task
@@ -20,8 +21,11 @@ export interface OutboxEntry {
 }
 
 export interface OutboxChange {
-  /** `handed`: somebody who was asked has handed their part on to this audience. */
-  readonly what: "asked" | "handed" | "answered" | "overdue" | "withdrawn" | "closed" | "completed" | "failed" | "cancelled";
+  /**
+   * `handed`: the question is put to this audience as well, because somebody has handed their part on or it was
+   * escalated. `reminded` and `escalated`: nobody has answered it for a time.
+   */
+  readonly what: "asked" | "handed" | ThreadNews | "answered" | "overdue" | "withdrawn" | "closed" | "completed" | "failed" | "cancelled";
   /** Of the ask; absent where the task ended. */
   readonly key?: string;
   /** The names in the ask's audience, as `names` returns them; empty if only the owner was asked. */

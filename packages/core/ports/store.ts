@@ -235,6 +235,9 @@ export interface ParentDue {
   readonly parentRun: RunRef;
 }
 
+/** What others may hear of what happens around an ask. */
+export type ThreadNews = "reminded" | "escalated";
+
 export interface ThreadRequest {
   readonly taskId: string;
   readonly key: string;
@@ -243,8 +246,10 @@ export interface ThreadRequest {
   /** `AskThread.revision` as it was read; absent if there was none. */
   readonly seen?: number;
   readonly thread: Omit<AskThread, "revision">;
-  /** To whom it is handed on: the ask is found under these names too, as namesOfAudience returns them. */
+  /** To whom it is handed on or escalated: the ask is found under these names too, as namesOfAudience returns them. */
   readonly handedTo?: readonly string[];
+  /** What the outbox says of it, besides to whom it is handed on. */
+  readonly tells?: readonly ThreadNews[];
   /** The task's tenant, in which those are; absent for the default one. */
   readonly tenant?: string;
   /** All of it. */

@@ -6,6 +6,7 @@
  */
 import { identityOf } from "../asks/about.ts";
 import { canBeAsked, isForClientOnly } from "../asks/can-be-asked.ts";
+import { checkPrompts } from "../asks/prompts.ts";
 import { checkAsk, checkDue, checkOnTimeout, checkQuorum, checkTimeout } from "../asks/ask-policy.ts";
 import { canonicalJson } from "../values/canonical-json.ts";
 import { childEndOf } from "./child-end.ts";
@@ -236,7 +237,9 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
       if (!before) {
         if (asked.request.type !== "event") checkAsk(call.key, { ...asked.options, request: asked.request }, settings);
         checkTimeout(call.key, asked.options, settings);
-        checkDue(call.key, asked.request, asked.options.timeoutMs ?? Math.min(settings.askTimeoutMs, settings.askTimeoutMaxMs));
+        const timeoutMs = asked.options.timeoutMs ?? Math.min(settings.askTimeoutMs, settings.askTimeoutMaxMs);
+        checkDue(call.key, asked.request, timeoutMs);
+        checkPrompts(call.key, asked.request, { ...asked.options, timeoutMs });
         checkOnTimeout(call.key, asked.options, asked.request);
         checkQuorum(call.key, asked.options, task.call.principal);
       }

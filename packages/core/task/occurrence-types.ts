@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from "../values/json.ts";
 
-export const OCCURRENCE_TYPES = ["ask.opened", "ask.settled", "task.changed", "task.ended"] as const;
+export const OCCURRENCE_TYPES = ["ask.opened", "ask.settled", "ask.reminded", "ask.escalated", "task.changed", "task.ended"] as const;
 export type OccurrenceType = (typeof OCCURRENCE_TYPES)[number];
 
 export interface OccurrenceDescription {
@@ -37,25 +37,29 @@ function gives(properties: JsonObject, required: readonly string[]): JsonObject 
   return { type: "object", properties, required: [...required] };
 }
 
+/** Of a question that is open. */
+const OPEN: JsonObject = {
+  taskId: TASK_ID,
+  key: KEY,
+  called: CALLED,
+  kind: { enum: ["form", "url"] },
+  from: { enum: ["me", "others"] },
+  priority: { enum: ["low", "normal", "high", "urgent"] },
+  deadline: { type: "string", format: "date-time", description: "When the question closes." },
+  due: { type: "string", format: "date-time", description: "When an answer is wanted." },
+  url: URL,
+};
+
 export const OCCURRENCES: { readonly [Type in OccurrenceType]: OccurrenceDescription } = {
   "ask.opened": {
     description: "A question was asked that you may answer: of a task of yours, or of somebody else's.",
     inputSchema: takes({ tool: TOOL, taskId: TASK, from: FROM }),
-    payloadSchema: gives(
-      {
-        taskId: TASK_ID,
-        key: KEY,
-        called: CALLED,
-        kind: { enum: ["form", "url"] },
-        from: { enum: ["me", "others"] },
-        priority: { enum: ["low", "normal", "high", "urgent"] },
-        deadline: { type: "string", format: "date-time", description: "When the question closes." },
-        due: { type: "string", format: "date-time", description: "When an answer is wanted." },
-        url: URL,
-        isOpen: { type: "boolean", description: "False if it was settled before you heard of it." },
-      },
-      ["taskId", "key", "called", "isOpen"],
-    ),
+    payloadSchema: gives({ ...OPEN, isOpen: { type: "boolean", description: "False if it was settled before you heard of it." } }, [
+      "taskId",
+      "key",
+      "called",
+      "isOpen",
+    ]),
   },
   "ask.settled": {
     description: "A question that you could answer, or that your task asked, was answered, declined, withdrawn, or not answered in time.",
@@ -71,6 +75,16 @@ export const OCCURRENCES: { readonly [Type in OccurrenceType]: OccurrenceDescrip
       },
       ["taskId", "key", "called", "end"],
     ),
+  },
+  "ask.reminded": {
+    description: "A question that you may answer is still open, and its tool reminds of it.",
+    inputSchema: takes({ tool: TOOL, taskId: TASK, from: FROM }),
+    payloadSchema: gives(OPEN, ["taskId", "key", "called"]),
+  },
+  "ask.escalated": {
+    description: "Nobody had answered a question that you may answer, or that your task asked, so others are asked as well.",
+    inputSchema: takes({ tool: TOOL, taskId: TASK, from: FROM }),
+    payloadSchema: gives(OPEN, ["taskId", "key", "called"]),
   },
   "task.changed": {
     description: "A task of yours asked something, got an answer, or ended.",

@@ -62,6 +62,10 @@ export interface AskSummary {
   readonly commentCount?: number;
   /** In whose place the caller is asked; absent if in their own. */
   readonly delegatedBy?: Named;
+  /** When those who have not answered were last reminded; absent for never. */
+  readonly remindedAtMs?: number;
+  /** Who was asked as well because nobody had answered, a step each; absent for nobody. */
+  readonly escalatedTo?: readonly Audience["to"][];
 }
 
 export const ASK_SUMMARY_CHARS = 500;
@@ -218,6 +222,7 @@ export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, as
   const claim = claimOf(ask, task.call, nowMs);
   const comments = ask.thread?.comments ?? 0;
   const delegatedBy = delegatedByOf(caller, task, ask);
+  const { reminded, escalatedTo } = ask.thread ?? {};
   return {
     taskId: task.id,
     key,
@@ -235,6 +240,8 @@ export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, as
     ...(claim && { claimedBy: claimRead(caller, claim) }),
     ...(comments > 0 && { commentCount: comments }),
     ...(delegatedBy && { delegatedBy: namedOf(caller, delegatedBy) }),
+    ...(reminded && { remindedAtMs: reminded.atMs }),
+    ...(escalatedTo && { escalatedTo }),
   };
 }
 

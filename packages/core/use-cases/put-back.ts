@@ -5,6 +5,7 @@
  * Another worker may have it already, or soon again. So the task goes back to the due set, is tried less and less often, and says in its message
  * what it waits for. Past a time limit it fails, or moves to the newest version if the deployment is configured to do that.
  */
+import { nextPromptMs } from "../asks/prompts.ts";
 import type { Prompt, Runnable, Tool } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
 import type { RunReport } from "../ports.ts";
@@ -133,7 +134,7 @@ export async function withoutVersion(services: Services, { begun, asks, lease, n
   return newest;
 }
 
-/** Open asks keep their deadlines, even if the task also waits for something else. */
+/** Open asks keep their deadlines, reminders and escalations, even if the task also waits for something else. */
 export function earliest(dueAtMs: number, asks: readonly Open[]): number {
-  return Math.min(dueAtMs, ...asks.map(({ deadlineMs }) => deadlineMs));
+  return Math.min(dueAtMs, ...asks.map((ask) => Math.min(ask.deadlineMs, nextPromptMs(ask))));
 }

@@ -7,12 +7,13 @@
  * Those who were asked may read how an ask ended as long as its task exists, so that a person whose answer counted
  * keeps the record, and one who came second learns who was first.
  */
+import { type Upcoming, upcomingPrompts } from "../asks/prompts.ts";
 import { namesOfCaller, type SettledAsk } from "../callers/open-asks.ts";
 import { noteShown } from "../callers/audit.ts";
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import { hasAnswered, isPutTo, may, maySeeEnd, owns } from "../callers/policy.ts";
 import { hasAccepted, isBy } from "../callers/quorum.ts";
-import { type Addressees, type Answer, type Ask, type AskRequest, isInternalKey, type Task, type ThreadEntry } from "../task.ts";
+import { type Answer, type Ask, type AskRequest, type Audience, isInternalKey, type Task, type ThreadEntry } from "../task.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
 import { type AskSummary, isForPerson, type Named, namedOf, summaryOfAsk } from "./list-asks.ts";
 import type { Services } from "./services.ts";
@@ -32,6 +33,8 @@ export type AskRead =
       readonly state: "open" | "accepted" | "of-others";
       readonly digest: string;
       readonly request: Extract<AskRequest, { type: "form" | "url" }>;
+      /** What happens while nobody answers, besides the deadline; absent for nothing. */
+      readonly upcoming?: readonly Upcoming[];
     } & Around)
   | SettledRead;
 
@@ -70,8 +73,8 @@ export interface Happened {
   readonly atMs?: number;
   /** Of a claim: until when, unless it ended before. */
   readonly untilMs?: number;
-  /** To whom it was handed on, why, and whose part it is, if not that of `by`. */
-  readonly to?: Addressees;
+  /** To whom it was handed on or escalated; of the first also why, and whose part it is, if not that of `by`. */
+  readonly to?: Audience["to"];
   readonly reason?: string;
   readonly from?: Named;
 }
@@ -153,7 +156,15 @@ function readOpen(ref: ReadAsk, { task, ask, history, nowMs }: Reading): AskRead
   if (request.type !== "form" && request.type !== "url") throw notFound(ref);
   const state = !may(caller, "answer", task, ask) ? "of-others" : hasAccepted(caller, task.call, ask) ? "accepted" : "open";
   const entries: readonly ThreadEntry[] = history.length === 0 ? [{ what: "asked", atMs: ask.askedAtMs }] : history;
-  return { ...summaryOfAsk(caller, task, ask, nowMs), state, digest: ask.digest, request, ...around(caller, entries) };
+  const upcoming = upcomingPrompts(ask);
+  return {
+    ...summaryOfAsk(caller, task, ask, nowMs),
+    state,
+    digest: ask.digest,
+    request,
+    ...(upcoming.length > 0 && { upcoming }),
+    ...around(caller, entries),
+  };
 }
 
 interface Reading {
@@ -166,7 +177,8 @@ interface Reading {
 function around(caller: Caller, entries: readonly ThreadEntry[]): Around {
   const history = entries.map((entry): Happened => {
     const { what, atMs } = entry;
-    if (entry.what === "asked") return { what, atMs };
+    if (entry.what === "asked" || entry.what === "reminded") return { what, atMs };
+    if (entry.what === "escalated") return { what, atMs, to: entry.to };
     const by = namedOf(caller, entry);
     if (entry.what === "claimed") return { what, atMs, by, untilMs: entry.untilMs };
     if (entry.what !== "delegated") return { what, atMs, by };

@@ -137,6 +137,20 @@ const OPENED = new Set<OutboxChange["what"]>(["asked", "handed"]);
 const ENDED = new Set<OutboxChange["what"]>(["completed", "failed", "cancelled"]);
 const SETTLED = new Set<OutboxChange["what"]>(["answered", "overdue", "withdrawn", "closed"]);
 
+type AskType = Exclude<OccurrenceType, "task.changed" | "task.ended">;
+
+const OF_ASKS: { readonly [Type in AskType]: ReadonlySet<OutboxChange["what"]> } = {
+  "ask.opened": OPENED,
+  "ask.settled": SETTLED,
+  "ask.reminded": new Set(["reminded"]),
+  "ask.escalated": new Set(["escalated"]),
+};
+
+/** Whether the task itself went on. */
+function isOfTask(what: OutboxChange["what"]): boolean {
+  return what === "asked" || SETTLED.has(what) || ENDED.has(what);
+}
+
 /** Without reading anything. */
 function mayConcern(
   { caller, names, filter }: { readonly caller: Caller | Operator; readonly names: ReadonlySet<string>; readonly filter: TypeFilter },
@@ -154,14 +168,17 @@ function mayConcern(
     case "task.ended":
       return isMine && !call.hidden && ENDED.has(what);
     case "task.changed":
-      return isMine && !call.hidden && what !== "handed";
+      return isMine && !call.hidden && isOfTask(what);
     case "ask.opened":
-    case "ask.settled": {
-      if (key === undefined || !(filter.type === "ask.opened" ? OPENED.has(what) : SETTLED.has(what))) return false;
+    case "ask.settled":
+    case "ask.reminded":
+    case "ask.escalated": {
+      if (key === undefined || !OF_ASKS[filter.type].has(what)) return false;
       if (filter.from !== undefined && (filter.from === "me") !== isOwner) return false;
       const isAsked = audience.length === 0 ? isOwner : audience.some((name) => names.has(name));
-      // Of a question to others, the owner hears the end.
-      return isOwner ? isMine && (isAsked || filter.type === "ask.settled") : isAsked;
+      // Of a question to others, the owner hears the end, and that more people are asked.
+      const isOfOwner = filter.type === "ask.settled" || filter.type === "ask.escalated";
+      return isOwner ? isMine && (isAsked || isOfOwner) : isAsked;
     }
   }
 }
@@ -174,14 +191,14 @@ function concernsOperator(
 ): boolean {
   const isCalled = !isChildId(taskId) && !call.hidden;
   if (type === "task.ended") return isCalled && ENDED.has(what);
-  if (type === "task.changed") return isCalled && what !== "handed";
-  return key !== undefined && !key.includes(":") && (type === "ask.opened" ? OPENED.has(what) : SETTLED.has(what));
+  if (type === "task.changed") return isCalled && isOfTask(what);
+  return key !== undefined && !key.includes(":") && OF_ASKS[type].has(what);
 }
 
 async function dataOf(
   services: OccurrenceServices,
   request: ReadOccurrences & { readonly type: OccurrenceType },
-  { taskId, call }: OutboxEntry,
+  { taskId, call, changes }: OutboxEntry,
   { what, key }: OutboxChange,
 ): Promise<JsonObject | undefined> {
   const { caller, type, urlOf } = request;
@@ -200,7 +217,16 @@ async function dataOf(
   }
   if (key === undefined) return undefined;
   if (isForOperator)
-    return await dataForOperator(services, { ...common, key, ...(urlOf && { url: urlOf(taskId, key) }) }, { type, taskId, key, what });
+    return await dataForOperator(
+      services,
+      { ...common, key, ...(urlOf && { url: urlOf(taskId, key) }) },
+      {
+        type,
+        taskId,
+        key,
+        what: what === "handed" && changes.some((each) => each.what === "escalated" && each.key === key) ? "escalated" : what,
+      },
+    );
   const ask = await readUnless404({ store, digest, clock }, { caller, taskId, key });
   const isOwner = owns(caller, call);
   const about = { ...common, key, from: isOwner ? "me" : "others", ...(urlOf && { url: urlOf(taskId, key) }) };
@@ -210,16 +236,18 @@ async function dataOf(
     return { ...about, end: ask.state === "settled" ? ask.end : (ENDS[what] ?? "answered") };
   }
   if (!ask) return undefined;
-  if (ask.state === "settled") return { ...about, isOpen: false };
+  if (ask.state === "settled") return type === "ask.opened" ? { ...about, isOpen: false } : undefined;
   // The caller's own task asks others.
-  if (ask.state === "of-others") return undefined;
+  if (ask.state === "of-others" && !(type === "ask.escalated" && isOwner)) return undefined;
+  // Who has accepted is done.
+  if (ask.state === "accepted" && type !== "ask.opened") return undefined;
   return {
     ...about,
     kind: ask.kind,
     priority: ask.priority,
     deadline: new Date(ask.deadlineMs).toISOString(),
     ...(ask.dueAtMs !== undefined && { due: new Date(ask.dueAtMs).toISOString() }),
-    isOpen: true,
+    ...(type === "ask.opened" && { isOpen: true }),
   };
 }
 
@@ -233,7 +261,7 @@ async function dataForOperator(
     key,
     what,
   }: { readonly type: OccurrenceType; readonly taskId: string; readonly key: string; readonly what: OutboxChange["what"] },
-): Promise<JsonObject> {
+): Promise<JsonObject | undefined> {
   if (type === "ask.settled") {
     const settled = await store.settledAsk({ taskId, key, names: [] });
     const action = settled?.outcome?.type === "answer" ? settled.outcome.answer.action : undefined;
@@ -241,9 +269,9 @@ async function dataForOperator(
   }
   const task = await store.load(taskId);
   const ask = task?.asks.find((open) => open.key === key);
-  if (!ask || !isForPerson(ask)) return { ...about, isOpen: false };
+  if (!ask || !isForPerson(ask)) return type === "ask.opened" ? { ...about, isOpen: false } : undefined;
   const { request, audience, deadlineMs, askedAtMs, thread } = ask;
-  const to = what === "handed" ? thread?.delegations?.at(-1)?.to : audience?.to;
+  const to = what === "handed" ? thread?.delegations?.at(-1)?.to : what === "escalated" ? thread?.escalatedTo?.at(-1) : audience?.to;
   const { dueMs } = aboutOf(request) ?? {};
   return {
     ...about,
@@ -252,7 +280,7 @@ async function dataForOperator(
     deadline: new Date(deadlineMs).toISOString(),
     ...(dueMs !== undefined && { due: new Date(askedAtMs + dueMs).toISOString() }),
     ...(to !== undefined && { to: to as JsonObject | string }),
-    isOpen: true,
+    ...(type === "ask.opened" && { isOpen: true }),
   };
 }
 

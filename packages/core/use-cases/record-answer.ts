@@ -193,7 +193,8 @@ async function record(
  */
 function giverOf({ caller, door = "" }: Actor, ask: Open): AnswerGiver | undefined {
   if (caller.authenticatedBy === "nobody") return undefined;
-  if (!("audience" in ask && (ask.audience || ask.thread?.delegations)) && !DOORS_OF_PEOPLE.has(door)) return undefined;
+  if (!(isQuestion(ask) && (ask.audience || ask.thread?.delegations || ask.thread?.escalatedTo)) && !DOORS_OF_PEOPLE.has(door))
+    return undefined;
   const { tenant, principal } = caller;
   return { ...(tenant !== DEFAULT_TENANT && { tenant }), principal };
 }

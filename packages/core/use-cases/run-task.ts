@@ -7,6 +7,7 @@
  *
  *   overdue-asks.ts   asks whose deadline has passed       write-end.ts     how the run ended
  *   put-back.ts       what this worker cannot run          finish-task.ts   ends with an error
+ *   prompt-asks.ts    reminders and escalations
  */
 import { boundTo, toolOf } from "../callers/audit.ts";
 import { DEFAULT_TENANT } from "../callers/caller.ts";
@@ -15,7 +16,7 @@ import { kindOf, ParleyError } from "../errors.ts";
 import type { Effects } from "../effects.ts";
 import type { Begun, Called, Report, RunRef, RunReport } from "../ports.ts";
 import { type FailedStep, replay, type RunEnd } from "../replay.ts";
-import type { Answer, LogLevel, Open, Task, TaskAtWork } from "../task.ts";
+import { type Answer, isQuestion, type LogLevel, type Open, type Task, type TaskAtWork } from "../task.ts";
 import { versionFor } from "./versions.ts";
 import { compensateTask, type Work } from "./compensate-task.ts";
 import { about, described, finish } from "./finish-task.ts";
@@ -23,6 +24,7 @@ import { freshToken } from "./fresh-token.ts";
 import { keptAccess } from "./kept-access.ts";
 import { unreadableError } from "./get-task.ts";
 import { closeOverdueAsks } from "./overdue-asks.ts";
+import { promptAsks } from "./prompt-asks.ts";
 import { AWAITING_WORKER, missingTool, putBack, withoutVersion } from "./put-back.ts";
 import { type Held, leaseRun, type RunLease } from "./run-lease.ts";
 import type { Services } from "./services.ts";
@@ -160,7 +162,8 @@ async function runBegun(services: Services, { catalogue, begun, lease, isOpened,
     const error = poisoned("this task", takeovers, services.suspects?.hasBlocked(task.id) === true);
     return await finish(services, task, lease, [], error);
   }
-  const { journal, asks } = await closeOverdueAsks(services, begun, lease);
+  const { journal, asks: left } = await closeOverdueAsks(services, begun, lease);
+  const asks = await promptAsks(services, task, left);
   const newest = runnableOf(catalogue, task.call);
   if (!newest) return await putBack(services, { begun, asks, lease, missing: missingTool(task) });
   const own = newest.kind === "tool" ? versionFor(newest, task.call) : newest;
@@ -177,9 +180,22 @@ async function runBegun(services: Services, { catalogue, begun, lease, isOpened,
       return { type: "fenced" };
     }
     starts();
-    const end = await replayHandler(services, { catalogue, runnable, handler, begun, journal, lease });
+    const end = await replayHandler(services, {
+      catalogue,
+      runnable,
+      handler,
+      begun: { ...begun, task: withThreads(task, asks) },
+      journal,
+      lease,
+    });
     return await writeEnd(services, { runnable, newest, begun, asks, lease, end });
   });
+}
+
+/** So that a run that parks knows which reminders are over. */
+function withThreads(task: TaskAtWork, asks: readonly Open[]): TaskAtWork {
+  const prompted = new Map(asks.filter(isQuestion).map((ask) => [ask.key, ask]));
+  return { ...task, asks: task.asks.map((ask) => prompted.get(ask.key) ?? ask) };
 }
 
 /** How long a run whose key this worker lacks is left to other workers, and to the operator. */

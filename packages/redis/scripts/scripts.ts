@@ -114,6 +114,8 @@ export interface ThreadArguments {
   readonly history: string;
   /** Digests of the names to which it is handed on, separated by spaces. */
   readonly names: string;
+  /** What the outbox says, separated by spaces. */
+  readonly tells: string;
   readonly nowMs: number;
   readonly audit: AuditRecord;
 }
@@ -304,6 +306,7 @@ export function defineScripts(
         args.thread,
         args.history,
         args.names,
+        args.tells,
         args.nowMs,
         ...record(args.audit),
       ]) as never,

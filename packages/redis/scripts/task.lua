@@ -310,11 +310,20 @@ local OUTSIDE = { asked = 1, answered = 1, overdue = 1, withdrawn = 1, closed = 
 -- To whom this script has handed on an ask of its own task: its key, a line feed, the digests of their names.
 local handed_on
 
+-- What this script has done around an ask that others may hear of, separated by spaces: their names in the outbox.
+local thread_tells = ''
+
 local function post(state, now_ms)
   local changes = {}
   if handed_on and nested == 0 then changes[1] = 'handed:' .. handed_on end
   for _, change in ipairs(happened) do
     local what, key = string.match(change, '^(%a+):?(.*)$')
+    if what == 'thread' then
+      local names = audiences[own_id() .. ' ' .. key]
+      for word in string.gmatch(thread_tells, '%S+') do
+        changes[#changes + 1] = word .. ':' .. key .. (names and '\n' .. names or '')
+      end
+    end
     if OUTSIDE[what] and (key == '' or is_question('ask:' .. key)) then
       local names = audiences[own_id() .. ' ' .. key]
       changes[#changes + 1] = names and change .. '\n' .. names or change

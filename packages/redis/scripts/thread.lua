@@ -3,15 +3,15 @@
 KEYS  task journal feed due
       audit    stream  audit records of the partition
 ARGV  key, digest (of the ask that the writer read), seen (the revision of the thread that the writer read; '': none), thread (sealed; what
-      every reader of the task sees), history (sealed), names (digests of the names to which the ask is handed on, separated by spaces; '':
-      none), now_ms, audit_record ('': none), audit_length_max
+      every reader of the task sees), history (sealed), names (digests of the names to which the ask is handed on or escalated, separated by
+      spaces; '': none), tells (what the outbox says besides that, separated by spaces), now_ms, audit_record ('': none), audit_length_max
 
 Returns 'accepted' | 'overtaken' | 'late'.
 
 Both texts are sealed, so the writer makes them. They are taken only if nobody else wrote since the writer looked; one who was overtaken looks
 again. The history has a key of its own, so that reads of the task do not carry it: it goes with the task, and a year after its last change at
 the latest, so that a process of an older version, which does not know it, leaves nothing behind. ]]
-local key, digest, seen, thread, history, names, now_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local key, digest, seen, thread, history, names, tells, now_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 
 -- The ask is found under these names as well, from now on.
 local function enter_more(own_key, ask, more)
@@ -45,7 +45,11 @@ local function write()
     handed_on = key .. '\n' .. names
   end
   local asked = redis.call('HGET', journal, 'asked ' .. key)
-  if asked then tell_asked(asked) end
+  if asked then
+    audiences[own_id() .. ' ' .. key] = asked
+    tell_asked(asked)
+  end
+  thread_tells = tells
   happens_to_ask('thread', key)
   tell(state, now_ms)
   write_state(state)
@@ -53,5 +57,5 @@ local function write()
 end
 
 local reply = write()
-if reply ~= 'overtaken' then audit(KEYS[5], ARGV[8], ARGV[9], now_ms, reply) end
+if reply ~= 'overtaken' then audit(KEYS[5], ARGV[9], ARGV[10], now_ms, reply) end
 return reply

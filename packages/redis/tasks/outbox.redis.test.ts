@@ -139,6 +139,49 @@ describe("who hears what", () => {
     expect(await heard(ada, "task.changed")).toMatchObject([{ change: "asked" }]);
   });
 
+  test("who is reminded of a question hears so, and of an escalation those who are asked, at first or by it, and the owner", async () => {
+    const taskId = await life().parked([anAsk("size", FOR_FINANCE), anAsk("own")], { principal: "ada" });
+    const lea = callerNamed("lea", { groups: ["leads"] });
+    const to = { groups: ["leads"] };
+    const write = (key: string, more: object) =>
+      opened.store.writeThread({
+        taskId,
+        key,
+        digest: `digest-of-${key}`,
+        nowMs: Date.now(),
+        history: [],
+        thread: { comments: 0 },
+        ...more,
+      });
+    await write("own", { tells: ["reminded"] });
+    await write("size", { tells: ["reminded"] });
+    expect(await heard(bob, "ask.reminded")).toMatchObject([{ taskId, key: "size", from: "others", kind: "form", priority: "normal" }]);
+    expect(await heard(ada, "ask.reminded")).toMatchObject([{ taskId, key: "own", from: "me" }]);
+    expect(await heard(lea, "ask.reminded")).toEqual([]);
+
+    const { revision } = (await opened.store.load(taskId))!.asks.find(({ key }) => key === "size")!.thread!;
+    const thread = { comments: 0, escalatedTo: [to] };
+    await write("size", { tells: ["escalated"], thread, handedTo: namesOfAudience({ to }), seen: revision });
+    for (const [who, from] of [
+      [bob, "others"],
+      [lea, "others"],
+      [ada, "me"],
+    ] as const)
+      expect(await heard(who, "ask.escalated"), from).toMatchObject([{ taskId, key: "size", from }]);
+    expect(await heard(lea, "ask.opened")).toMatchObject([{ taskId, key: "size", isOpen: true }]);
+    expect(await heard(bob, "ask.opened")).toHaveLength(1);
+    expect(await heard(callerNamed("eve", { groups: ["sales"] }), "ask.escalated")).toEqual([]);
+    expect(await heard(ada, "task.changed")).toMatchObject([{ change: "asked" }, { change: "asked" }]);
+    // An operator is told whom each is put to.
+    const operator = { isOperator: true } as never;
+    expect(await heard(operator, "ask.escalated")).toMatchObject([{ key: "size", to, owner: "ada" }]);
+    expect(await heard(operator, "ask.reminded")).toMatchObject([{ key: "own" }, { key: "size", to: FOR_FINANCE.audience.to }]);
+    expect((await heard(operator, "ask.opened")).at(-1)).toMatchObject({ key: "size", to });
+    // Once it is settled there is nothing left to remind of.
+    await life().answer(taskId, "size", "4");
+    for (const who of [bob, lea, operator]) expect(await heard(who, "ask.escalated")).toEqual([]);
+  });
+
   test("a child's question is heard of once: by its owner at the task that was called, by others at the child", async () => {
     const rootId = await life().create({ principal: "ada" });
     const token = await life().begin({ taskId: rootId, run: 1 });

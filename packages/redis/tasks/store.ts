@@ -483,7 +483,7 @@ export function createRedisStore({
       );
     },
 
-    async writeThread({ taskId, key, digest, seen, thread, history, handedTo = [], tenant, nowMs, audit }) {
+    async writeThread({ taskId, key, digest, seen, thread, history, handedTo = [], tells = [], tenant, nowMs, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "late";
       return await withContent(taskId, (content) =>
@@ -495,6 +495,7 @@ export function createRedisStore({
             thread: content.seal(`thread ${key}`, JSON.stringify(thread)),
             history: content.seal(`history ${key}`, JSON.stringify(history)),
             names: handedTo.length === 0 ? "" : handedTo.map(codec.askedBy(taskId, tenant)).join(" "),
+            tells: tells.join(" "),
             nowMs,
             audit: auditRecord(content, audit),
           }),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { ParleyError } from "@parley/core";
-import { type Context, defineTool } from "../index.ts";
+import { ask, type Context, defineTool, type ToolGenerator } from "../index.ts";
 import { runTool, startTool } from "../testing/testing.ts";
 import type { AboutOptions } from "./about.ts";
 
@@ -10,12 +10,22 @@ const ABOUT = {
   due: "4 hours",
   context: [{ type: "diff", title: "Price", before: "40", after: "60" }],
   allow: ["delegate"],
+  remind: ["4 hours", "1 day"],
+  escalate: { after: "2 days", to: { groups: ["leads"] } },
 } as const satisfies AboutOptions;
-const STORED = { priority: "high", dueMs: 4 * 3_600_000, context: ABOUT.context, allow: ["delegate"] };
+const HOUR = 3_600_000;
+const STORED = {
+  priority: "high",
+  dueMs: 4 * HOUR,
+  context: ABOUT.context,
+  allow: ["delegate"],
+  remindMs: [4 * HOUR, 24 * HOUR],
+  escalate: [{ afterMs: 48 * HOUR, to: { groups: ["leads"] } }],
+};
 
 const asking = (run: (ctx: Context) => Promise<unknown>) => defineTool({ name: "ask", run: async (_args, ctx) => String(await run(ctx)) });
 
-describe("priority, due, context and allow", () => {
+describe("priority, due, context, allow, remind and escalate", () => {
   test.each<[string, (ctx: Context) => Promise<unknown>]>([
     ["elicit", (ctx) => ctx.elicit("q", { message: "?", schema: z.object({}), ...ABOUT })],
     ["elicit with a page", (ctx) => ctx.elicit("q", { message: "?", url: "https://a.example", ...ABOUT })],
@@ -24,10 +34,23 @@ describe("priority, due, context and allow", () => {
     ["form", (ctx) => ctx.form("q", { message: "?", schema: z.object({}), ...ABOUT })],
     ["url", (ctx) => ctx.url("q", { message: "?", url: "https://a.example", ...ABOUT })],
     ["secret", (ctx) => ctx.secret("q", { message: "?", ...ABOUT })],
-  ])("are asked by ctx.%s, and are no hints", async (_method, ask) => {
-    const { asks } = await startTool(asking(ask));
+  ])("are asked by ctx.%s, and are no hints", async (_method, question) => {
+    const { asks } = await startTool(asking(question));
     expect(asks).toMatchObject([{ request: { about: STORED } }]);
     expect(asks[0]?.request).not.toHaveProperty("hints");
+  });
+
+  test("are asked by generator tools", async () => {
+    const tool = defineTool({
+      name: "ask",
+      *run(): ToolGenerator<string> {
+        yield { ask: "text", id: "q", message: "?", ...ABOUT };
+        return String(yield* ask.confirm({ id: "sure", message: "?", ...ABOUT }));
+      },
+    });
+    const run = await startTool(tool);
+    await run.answer({ q: "a" });
+    expect(run.asks).toMatchObject([{ request: { about: STORED } }, { request: { about: STORED } }]);
   });
 
   test("leave the question as it was asked before if there are none", async () => {
@@ -39,6 +62,21 @@ describe("priority, due, context and allow", () => {
     const asked = async (allow: "delegate"[]) => (await startTool(asking((ctx) => ctx.text("q", { message: "?", allow })))).asks[0];
     expect(await asked(["delegate"])).toMatchObject({ request: { about: { allow: ["delegate"] } } });
     expect((await asked(["delegate"]))?.digest).toBe((await asked([]))?.digest);
+  });
+
+  test("one time or step is a list of one, and neither is part of what was asked", async () => {
+    const asked = async (about: AboutOptions) => (await startTool(asking((ctx) => ctx.text("q", { message: "?", ...about })))).asks[0];
+    const one = await asked({ remind: "1 day", escalate: { after: 60_000, to: "tenant" } });
+    expect(one).toMatchObject({ request: { about: { remindMs: [24 * HOUR], escalate: [{ afterMs: 60_000, to: "tenant" }] } } });
+    expect(one?.digest).toBe((await asked({}))?.digest);
+  });
+
+  test("a reminder and an escalation happen as time passes, and the tool goes on with the answer", async () => {
+    const run = await startTool(asking((ctx) => ctx.text("q", { message: "?", to: { groups: ["finance"] }, ...ABOUT })));
+    await run.advance("3 days");
+    expect(run.task.asks[0]?.thread).toMatchObject({ reminded: { count: 2 }, escalatedTo: [{ groups: ["leads"] }] });
+    await run.answer({ q: "fine" });
+    expect(run.text).toBe("fine");
   });
 
   test("replay, also when the question is asked again because its answer did not fit", async () => {
@@ -64,5 +102,12 @@ describe("priority, due, context and allow", () => {
     expect(await refusal({ due: "2 hours" })).toBe("/due");
     expect(await refusal({ context: [{ type: "text" }] })).toBe("/context/0");
     for (const allow of [["everything"], [1]]) expect(await refusal({ allow })).toBe("/allow");
+    for (const remind of ["soon", null]) expect(await refusal({ remind })).toBe("/remind/0");
+    expect(await refusal({ remind: ["10 minutes", "2 hours"] })).toBe("/remind/1");
+    expect(await refusal({ remind: Array.from({ length: 11 }, (_, at) => `${at + 1} minutes`) })).toBe("/remind");
+    for (const escalate of ["leads", [null]]) expect(await refusal({ escalate })).toBe("/escalate/0");
+    expect(await refusal({ escalate: { after: "soon", to: "tenant" } })).toBe("/escalate/0/after");
+    expect(await refusal({ escalate: { after: "10 minutes" } })).toBe("/escalate/0/to");
+    expect(await refusal({ escalate: { after: "10 minutes", to: {} } })).toBe("/escalate/0/to");
   });
 });

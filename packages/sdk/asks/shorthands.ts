@@ -252,7 +252,7 @@ function formMessage(name: string, options: Omit<CommonOptions, "required">): st
   return messageOf(options);
 }
 
-type Waiting = "timeout" | "signal" | "to" | "not" | "priority" | "due" | "context" | "allow";
+type Waiting = "timeout" | "signal" | "to" | "not" | "priority" | "due" | "context" | "allow" | "remind" | "escalate";
 
 function waiting({
   timeout,
@@ -264,7 +264,9 @@ function waiting({
   due,
   context,
   allow,
+  remind,
+  escalate,
 }: Pick<CommonOptions, Waiting | "expires">): Pick<FormAsk<Schema>, Waiting> {
   const patience: Duration | undefined = timeout ?? expires;
-  return present({ timeout: patience, signal, to, not, priority, due, context, allow });
+  return present({ timeout: patience, signal, to, not, priority, due, context, allow, remind, escalate });
 }

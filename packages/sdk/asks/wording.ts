@@ -80,6 +80,8 @@ const NOT_SHOWN = new Set([
   "due",
   "context",
   "allow",
+  "remind",
+  "escalate",
 ]);
 
 /** The display options as given; undefined if there are none. */

@@ -123,6 +123,30 @@ export function threads({ store, wakeUps, life, countWakes }: UnderTest): void {
       expect(await store.settledAsk({ taskId, key: "size", names: [`person ${bob}`] })).toMatchObject({ wasAsked: true });
     });
 
+    test("escalates an ask: it is found under those names as well, by who it was put to first too, until it is closed", async () => {
+      const [finance, leads] = [`finance-${newToken()}`, `leads-${newToken()}`];
+      const found = async (name: string) =>
+        (await store.asked({ names: [`group ${name}`], order: "oldest", limit: 10 })).map(({ taskId, key }) => `${taskId} ${key}`);
+      const taskId = await life.parked([anAsk("size", { audience: { to: { groups: [finance] } } }), anAsk("own")]);
+      const escalated = {
+        thread: { comments: 0, reminded: { count: 1, atMs: 2_000 }, escalatedTo: [{ groups: [leads] }] },
+        handedTo: [`group ${leads}`],
+        tells: ["reminded", "escalated"],
+        history: [entries[0]!, { what: "reminded", atMs: 2_000 }, { what: "escalated", atMs: 2_000, to: { groups: [leads] } }],
+      } as const;
+      for (const key of ["size", "own"])
+        expect(await store.writeThread(size(taskId, { ...escalated, key, digest: `digest-of-${key}` }))).toBe("accepted");
+
+      expect(await threadOf(taskId)).toMatchObject(escalated.thread);
+      expect(await store.thread(taskId, "size")).toEqual(escalated.history);
+      expect([await found(finance), (await found(leads)).toSorted()]).toEqual([[`${taskId} size`], [`${taskId} own`, `${taskId} size`]]);
+      await life.answer(taskId, "size", "4");
+      expect([await found(finance), await found(leads)]).toEqual([[], [`${taskId} own`]]);
+      expect(await store.settledAsk({ taskId, key: "size", names: [`group ${leads}`] })).toMatchObject({ wasAsked: true });
+      await life.cancel(taskId);
+      expect(await found(leads)).toEqual([]);
+    });
+
     test("is forgotten with the answers when the task restarts", async () => {
       const taskId = await life.parked([anAsk("size")]);
       await store.writeThread(size(taskId));

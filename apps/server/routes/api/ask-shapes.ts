@@ -14,10 +14,12 @@ export const addressees = named(
   "Anyone who matches at least one of these names",
 );
 
+const everyoneOr = z.union([z.literal("tenant"), addressees]);
+
 const audience = named(
   "Audience",
   z.object({
-    to: z.union([z.literal("tenant"), addressees]),
+    to: everyoneOr,
     not: z.literal("caller").optional().describe("Whoever made the call may not answer"),
     quorum: z.number().optional().describe("How many people must accept"),
   }),
@@ -47,7 +49,7 @@ export const claim = named(
   "Somebody who is on a question. A claim keeps nobody from answering",
 );
 
-const HAPPENED = ["asked", "claimed", "released", "commented", "delegated"] as const;
+const HAPPENED = ["asked", "claimed", "released", "commented", "delegated", "reminded", "escalated"] as const;
 const ENDS = ["answered", "accepted", "declined", "cancelled", "timed_out", "withdrawn", "closed"] as const;
 
 const aroundFields = {
@@ -60,7 +62,7 @@ const aroundFields = {
           by: answerer.optional().describe("Absent if nobody did it, or if it is no longer known who"),
           at: time.optional().describe("Absent if it is no longer known"),
           until: time.optional().describe("Of a claim: when it ends, unless it ended before"),
-          to: addressees.optional().describe("Of a delegation: who may answer from then on"),
+          to: everyoneOr.optional().describe("Of a delegation or an escalation: who may answer from then on"),
           reason: z.string().optional().describe("Of a delegation"),
           from: answerer.optional().describe("Of a delegation: whose part was handed on, if not that of `by`"),
         }),
@@ -92,6 +94,8 @@ const summaryFields = {
   claimedBy: claim.optional().describe("Who is on it; absent if nobody is. Everyone who may answer still may"),
   commentCount: z.number().optional().describe("Absent for none"),
   delegatedBy: answerer.optional().describe("In whose place the caller is asked; absent if in their own"),
+  remindedAt: time.optional().describe("When those who have not answered were last reminded; absent for never"),
+  escalatedTo: z.array(everyoneOr).readonly().optional().describe("Who was asked as well because nobody had answered; absent for nobody"),
 };
 
 export const askSummary = named("AskSummary", z.object(summaryFields), "An open question in a list");
@@ -120,6 +124,11 @@ const openAsk = named(
       .readonly()
       .optional()
       .describe("What those who are asked may do besides answering; absent for nothing"),
+    upcoming: z
+      .array(named("Upcoming", z.object({ what: z.enum(["reminded", "escalated"]), at: time, to: everyoneOr.optional() })))
+      .readonly()
+      .optional()
+      .describe("What happens while nobody answers, besides the deadline: when people are reminded, and when others are asked as well"),
     ...aroundFields,
   }),
 );
@@ -167,21 +176,22 @@ function aroundShown({ history, comments }: Around) {
   };
 }
 
-type Timed = Pick<AskSummary, "askedAtMs" | "deadlineMs" | "dueAtMs" | "claimedBy">;
+type Timed = Pick<AskSummary, "askedAtMs" | "deadlineMs" | "dueAtMs" | "claimedBy" | "remindedAtMs">;
 
-function timesShown<T extends Timed>({ askedAtMs, deadlineMs, dueAtMs, claimedBy, ...rest }: T) {
+function timesShown<T extends Timed>({ askedAtMs, deadlineMs, dueAtMs, claimedBy, remindedAtMs, ...rest }: T) {
   return {
     ...rest,
     askedAt: timeOf(askedAtMs),
     deadline: timeOf(deadlineMs),
     ...(dueAtMs !== undefined && { due: timeOf(dueAtMs) }),
     ...(claimedBy && { claimedBy: claimShown(claimedBy) }),
+    ...(remindedAtMs !== undefined && { remindedAt: timeOf(remindedAtMs) }),
   };
 }
 
 export function askShown(read: AskRead): z.input<typeof ask> {
   if (read.state !== "settled") {
-    const { called, request, ...rest } = read;
+    const { called, request, upcoming, ...rest } = read;
     const { context, allow } = aboutOf(request) ?? {};
     // What it says about the question stands beside the request, as in a list.
     const { about: _about, ...asked } = request;
@@ -192,6 +202,7 @@ export function askShown(read: AskRead): z.input<typeof ask> {
       request: asked,
       ...(context && { context }),
       ...(allow && { allow }),
+      ...(upcoming && { upcoming: upcoming.map(({ atMs, ...what }) => ({ ...what, at: timeOf(atMs) })) }),
     };
   }
   const { called, atMs, acceptedBy, ...rest } = read;
