@@ -58,7 +58,14 @@ describe("events", () => {
     expect(discovered).toMatchObject({ capabilities: { extensions: { "io.modelcontextprotocol/events": {} } } });
     const { result } = await rpc(at(0), "events/list", {});
     const { events } = result as unknown as { events: { name: string; delivery: string[]; inputSchema: object; payloadSchema: object }[] };
-    expect(events.map(({ name }) => name)).toEqual(["ask.opened", "ask.settled", "task.changed", "task.ended"]);
+    expect(events.map(({ name }) => name)).toEqual([
+      "ask.opened",
+      "ask.settled",
+      "ask.reminded",
+      "ask.escalated",
+      "task.changed",
+      "task.ended",
+    ]);
     for (const each of events) {
       expect(each).toMatchObject({ delivery: ["poll", "push"], inputSchema: { type: "object" }, payloadSchema: { type: "object" } });
     }
@@ -185,7 +192,7 @@ describe("a stream of events", () => {
     const session = await openSession(at(0), { principal: "ada" });
     expect(session.initialized.result).toMatchObject({ capabilities: { extensions: { "io.modelcontextprotocol/events": {} } } });
     const list = await session.request(at(1), "events/list");
-    expect(list.messages.at(-1)?.result).toMatchObject({ events: [{ name: "ask.opened" }, {}, {}, {}] });
+    expect(list.messages.at(-1)?.result).toMatchObject({ events: [{ name: "ask.opened" }, {}, {}, {}, {}, {}] });
     const opened = await session.stream(at(1), "events/stream", { name: "task.changed" });
     expect(await opened.next()).toMatchObject({ method: "notifications/events/active" });
     const taskId = await call("ada");

@@ -146,7 +146,7 @@ test("the AI SDK's client subscribes, verifies, receives, renews and unsubscribe
     experimental_events: { store },
   });
   const { events: listed } = await client.experimental_events.list();
-  expect(listed).toMatchObject([{ name: "ask.opened", delivery: ["poll", "push", "webhook"] }, {}, {}, {}]);
+  expect(listed).toMatchObject([{ name: "ask.opened", delivery: ["poll", "push", "webhook"] }, {}, {}, {}, {}, {}]);
   const delivery = { mode: "webhook", url: hook(), allowInsecureLocalhost: true } as const;
   const subscribed = await client.experimental_events.subscribe({ name: "ask.opened", arguments: { tool: "ask" }, delivery });
   const taskId = await call("ada");
