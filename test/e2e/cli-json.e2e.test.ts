@@ -180,7 +180,7 @@ describe("with --json", () => {
     await writeFile(file, `webhooks: { ops: { url: "http://127.0.0.1:9/hook", secret: "${secret}", private: true } }`);
     const [{ webhooks }] = (await json("webhooks", "list", "--file", file)) as [{ webhooks: unknown }];
     expect(webhooks).toEqual([
-      { name: "ops", url: "http://127.0.0.1:9/hook", events: ["ask.opened", "ask.settled", "task.ended"], dead: 0 },
+      { name: "ops", url: "http://127.0.0.1:9/hook", events: ["ask.opened", "ask.reminded", "ask.settled", "task.ended"], dead: 0 },
     ]);
     const refused = { webhook: "ops", taken: false, why: "connection_refused" };
     expect(await jsonEndingWith(1, "webhooks", "test", "ops", "--file", file)).toEqual([refused]);
