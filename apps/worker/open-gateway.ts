@@ -1,5 +1,5 @@
 /** The worker's part of the gateway: makes the calls of upstreams, and follows changes of their file. */
-import { type Catalogue, describeError, type Services } from "@parley/core";
+import { type Catalogue, describeError, type Prompt, type Services, type Tool } from "@parley/core";
 import type { Gateway } from "@parley/gateway";
 import type { UpstreamsFile } from "@parley/gateway/every-process";
 import { deploymentId, type RedisBackend } from "@parley/redis";
@@ -16,6 +16,8 @@ export interface OpenGateway {
   readonly redis: Pick<RedisBackend, "gateway" | "secret">;
   readonly telemetry: Telemetry;
   readonly version: string;
+  /** Whether a rule could stop some call of it, so that every call is a task. */
+  readonly mustBeTask?: (called: Tool | Prompt) => boolean;
 }
 
 export interface OpenedGateway {
@@ -23,7 +25,8 @@ export interface OpenedGateway {
   stopWatchingFile(): void;
 }
 
-export async function openGateway({ file, settings, own, services, redis, telemetry, version }: OpenGateway): Promise<OpenedGateway> {
+export async function openGateway(opened: OpenGateway): Promise<OpenedGateway> {
+  const { file, settings, own, services, redis, telemetry, version, mustBeTask } = opened;
   const { log } = services;
   const deployment = await deploymentId(redis.secret);
   let counts: Gateway["counts"] = () => ({ waiting: 0, all: 0 });
@@ -38,6 +41,7 @@ export async function openGateway({ file, settings, own, services, redis, teleme
     settings,
     version,
     deployment,
+    ...(mustBeTask && { mustBeTask }),
     ...(observer && { observer }),
   });
   ({ counts } = gateway);

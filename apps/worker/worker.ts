@@ -135,6 +135,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
         redis,
         telemetry,
         version: VERSION,
+        ...(config.rules.file !== undefined && { mustBeTask: gate.concerns }),
       });
       ({ gateway, stopWatchingFile } = opened);
       catalogues = gate.wrap(gateway.offer, recorders);

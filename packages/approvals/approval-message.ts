@@ -11,8 +11,9 @@
  * context is shown as plain text: each line of a longer text begins with a mark, and what would not be seen as itself is written as an escape. A long
  * argument takes no room from short ones.
  */
-import { type AskAbout, type Audience, cut, type Json, type JsonObject, type Tool } from "@parley/core";
-import type { Risk } from "./rules.ts";
+import { type AskAbout, type Audience, cut, type Json, type JsonObject } from "@parley/core";
+import { withDefaults } from "./defaults.ts";
+import type { Called, Risk } from "./rules.ts";
 
 type Part = NonNullable<AskAbout["context"]>[number];
 
@@ -35,29 +36,31 @@ export interface Approval {
   readonly risk: Risk;
 }
 
-export function approvalMessage({ name, title }: Tool, decided: Pick<Approval, "title">): string {
+export function approvalMessage({ name, title }: Called, decided: Pick<Approval, "title">): string {
   return `${decided.title}: approve this call of ${visible(cut(title ?? name, TOOL_CHARS_MAX))}?`;
 }
 
-export function aboutCall(tool: Tool, args: JsonObject, { redact, risk }: Approval): AskAbout {
-  return { ...(risk !== "medium" && { priority: risk }), context: [toolPart(tool), ...argumentParts(args, redact)] };
+export function aboutCall(called: Called, args: JsonObject, { redact, risk }: Approval): AskAbout {
+  return { ...(risk !== "medium" && { priority: risk }), context: [toolPart(called), ...argumentParts(called, args, redact)] };
 }
 
-function toolPart({ name, title, version, description }: Tool): Part {
+function toolPart({ kind, name, title, version, description }: Called): Part {
   const says = visible(cut(description?.split("\n", 1)[0] ?? "", DESCRIPTION_CHARS_MAX));
   const called = title === undefined ? name : `${visible(cut(title, TOOL_CHARS_MAX))} (${name})`;
   const text = `${called}${version === undefined ? "" : `, version ${visible(cut(version, TOOL_CHARS_MAX))}`}.${says && ` It says of itself: ${says}`}`;
-  return { type: "text", title: "Tool", text };
+  return { type: "text", title: kind === "tool" ? "Tool" : "Prompt", text };
 }
 
-function argumentParts(args: JsonObject, redact: readonly string[]): readonly Part[] {
-  const all = Object.entries(redacted(args, redact));
+/** What the caller left out and the tool fills in is marked. */
+function argumentParts(called: Called, args: JsonObject, redact: readonly string[]): readonly Part[] {
+  const all = Object.entries(redacted(withDefaults(called, args), redact));
   if (all.length === 0) return [{ type: "text", title: "Arguments", text: "None." }];
   let texts = 0;
   const named = all.slice(0, NAMES_MAX).map(([name, value]) => {
     const isText = typeof value === "string" && value.includes("\n") && (texts += 1) <= TEXTS_MAX;
     const isRedacted = redact.includes(`/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`);
-    return { name: inOneLine(name), isText, value: isRedacted ? REDACTED : isText ? marked(value) : inOneLine(value) };
+    const shownName = Object.hasOwn(args, name) ? inOneLine(name) : `${inOneLine(name)} (by default)`;
+    return { name: shownName, isText, value: isRedacted ? REDACTED : isText ? marked(value) : inOneLine(value) };
   });
   const room = roomFor(named.map(({ value }) => value.length));
   const isWhole = named.length === all.length && named.every(({ name, value }) => value.length <= room && name.length <= NAME_CHARS_MAX);
@@ -129,7 +132,8 @@ function redacted(args: JsonObject, pointers: readonly string[]): JsonObject {
     const last = path.pop() ?? "";
     let at: unknown = copy;
     for (const part of path) at = isObject(at) && Object.hasOwn(at, part) ? at[part] : undefined;
-    if (isObject(at) && Object.hasOwn(at, last)) at[last] = REDACTED;
+    // By assignment, the member __proto__ would stay.
+    if (isObject(at) && Object.hasOwn(at, last)) Object.defineProperty(at, last, { value: REDACTED });
   }
   return copy;
 }

@@ -3,7 +3,7 @@ import type { Catalogue, Catalogues, Log } from "@parley/core";
 import { z } from "zod";
 import { gated, NO_RULES } from "./gate.ts";
 import { createGateRecord, type Recorders } from "./record.ts";
-import type { Decision } from "./rules.ts";
+import type { Called, Decision } from "./rules.ts";
 
 export { replayedBehindGate } from "./gate.ts";
 export type { Recorders } from "./record.ts";
@@ -26,6 +26,8 @@ export interface OpenGate {
 export interface OpenedGate {
   /** The same catalogues with the gate in front of their tools. */
   wrap(catalogues: Catalogues, recorders?: Omit<Recorders, "log">): Catalogues;
+  /** Whether a rule could stop some call of it. */
+  concerns(called: Called): boolean;
   close(): void;
 }
 
@@ -51,6 +53,7 @@ export async function openGate({ file, askTimeoutMaxMs, log }: OpenGate): Promis
         runnable: () => wrap(runnable()),
       };
     },
+    concerns: (called) => options.rules().concerns(called),
     close: () => stopWatching?.(),
   };
 }

@@ -15,11 +15,11 @@
  *       Where the rule allows it, the approver may let the same call pass for a while; each later call spends one use of that (standing.ts).
  *   G4  A call that passes without being stopped costs no write and no round trip.
  */
-import type { Answerers, ApprovalEnd, Catalogue, Effects, EndedWithout, Json, JsonObject, Tool } from "@parley/core";
+import type { Answerers, ApprovalEnd, Catalogue, Effects, EndedWithout, Json, JsonObject, Prompt, Tool } from "@parley/core";
 import { aboutCall, approvalMessage, askedOf } from "./approval-message.ts";
 import { denial } from "./denial.ts";
 import type { GateRecord } from "./record.ts";
-import type { Decision, Rules } from "./rules.ts";
+import type { Called, Decision, Rules } from "./rules.ts";
 import { approvalForm, standingMs } from "./standing.ts";
 
 /** Names that a tool's own asks, steps and patches hardly have; if they do, theirs are counted on. */
@@ -46,16 +46,27 @@ export const NO_RULES: Rules = {
   decide: () => ({ type: "allow", rule: "no rules" }),
 };
 
-/** The same catalogue with the gate in front of its tools. */
+/** The same catalogue with the gate in front of its tools and prompts. */
 export function gated(catalogue: Catalogue, options: GateOptions): Catalogue {
-  return { ...catalogue, tools: new Map([...catalogue.tools].map(([name, tool]) => [name, gatedTool(tool, options)])) };
+  return {
+    ...catalogue,
+    tools: new Map([...catalogue.tools].map(([name, tool]) => [name, gatedTool(tool, options)])),
+    prompts: new Map([...catalogue.prompts].map(([name, prompt]) => [name, gatedPrompt(prompt, options)])),
+  };
 }
 
 export function gatedTool(tool: Tool, options: GateOptions): Tool {
+  return { ...tool, ...gatedParts(tool, options), ...(tool.older && { older: tool.older.map((each) => gatedTool(each, options)) }) };
+}
+
+function gatedPrompt(prompt: Prompt, options: GateOptions): Prompt {
+  return { ...prompt, ...gatedParts(prompt, options) };
+}
+
+function gatedParts(tool: Called, options: GateOptions): Pick<Called, "run" | "open" | "callTaskless" | "compensate"> {
   const { rules } = options;
-  const { open, callTaskless, compensate, older } = tool;
+  const { open, callTaskless, compensate } = tool;
   return {
-    ...tool,
     run: async (args, effects) => (await stoppedBy(tool, args, effects, options)) ?? (await tool.run(args, effects)),
     // What would be recorded first may be the approval.
     ...(open && { open: () => (rules().concerns(tool) ? undefined : open.call(tool)) }),
@@ -67,7 +78,6 @@ export function gatedTool(tool: Tool, options: GateOptions): Tool {
         if (done.length === ended.done.length || hasPassed(ended)) await compensate.call(tool, args, effects, { ...ended, done });
       },
     }),
-    ...(older && { older: older.map((each) => gatedTool(each, options)) }),
   };
 }
 
@@ -75,12 +85,12 @@ export function gatedTool(tool: Tool, options: GateOptions): Tool {
  * The tool for a replay of a recorded task. Behind the gate if a rule stopped the task; what it decided is in the journal. Otherwise the tool as it is,
  * so that a replay reports nothing of a gate.
  */
-export function replayedBehindGate(tool: Tool, journal: Readonly<Record<string, unknown>>): Tool {
-  return `patch:${GATE}` in journal ? gatedTool(tool, { rules: () => NO_RULES, stopped: () => undefined }) : tool;
+export function replayedBehindGate<C extends Called>(called: C, journal: Readonly<Record<string, unknown>>): C {
+  return `patch:${GATE}` in journal ? { ...called, ...gatedParts(called, { rules: () => NO_RULES, stopped: () => undefined }) } : called;
 }
 
 /** Undefined if the call may run. */
-async function stoppedBy(tool: Tool, args: JsonObject, effects: Effects, options: GateOptions): Promise<JsonObject | undefined> {
+async function stoppedBy(tool: Called, args: JsonObject, effects: Effects, options: GateOptions): Promise<JsonObject | undefined> {
   const { record } = options;
   const { isDryRun } = options.rules();
   const now = options.rules().decide(tool, args, effects.call);
@@ -153,7 +163,7 @@ function decidersOf(answerers: Answerers | undefined): readonly string[] {
 }
 
 /** The decision's digest stands for all that is asked (rules.ts, R2), so how it is worded may change while a call waits. */
-function approvalRequest(tool: Tool, args: JsonObject, decided: Extract<Decision, { type: "approve" }>) {
+function approvalRequest(tool: Called, args: JsonObject, decided: Extract<Decision, { type: "approve" }>) {
   const form = {
     type: "form",
     hints: { submitLabel: "Approve", cancelLabel: "Refuse", ...(decided.risk === "high" && { destructive: true }) },

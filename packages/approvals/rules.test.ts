@@ -1,4 +1,4 @@
-import type { JsonObject, Tool } from "@parley/core";
+import type { JsonObject, Prompt, Tool } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { CONDITION_CHARS_MAX } from "./condition.ts";
 import { readRules, RULES_MAX, type Rules, type RulesConfig } from "./rules.ts";
@@ -64,6 +64,57 @@ describe("the first rule that fits decides", () => {
     ["look", {}, true],
   ])("some call of %s %j might be stopped: %s", (name, more, concerns) => {
     expect(files.concerns(tool(name, more))).toBe(concerns);
+  });
+});
+
+describe("a rule that names prompts", () => {
+  const prompt = (name: string) => ({ kind: "prompt", name, arguments: [] }) as unknown as Prompt;
+  const both = rules({
+    default: "deny",
+    rules: [
+      { name: "prompts", prompts: ["acts*"], when: "args.x == '1'", action: "deny" },
+      { name: "both", tools: ["t"], prompts: ["t"], ...COLLEAGUE },
+      { name: "rest", tools: ["*"], action: "allow" },
+    ],
+  });
+  test.each<[string, Tool | Prompt, JsonObject, string, string]>([
+    ["decides about those", prompt("acts_now"), { x: "1" }, "deny", "prompts"],
+    ["does not fit others, which the default lets pass", prompt("reads"), { x: "1" }, "allow", "default"],
+    ["refuses what its condition cannot judge", prompt("acts"), {}, "deny", "prompts"],
+    ["is about no tool of that name", tool("acts"), { x: "1" }, "allow", "rest"],
+    ["may name tools as well", prompt("t"), {}, "approve", "both"],
+    ["may name tools as well: the tool", tool("t"), {}, "approve", "both"],
+  ])("%s", (_, called, args, type, rule) => {
+    expect(both.decide(called, args, ADA)).toMatchObject({ type, rule });
+  });
+
+  test("says which prompts it might stop", () => {
+    expect([both.concerns(prompt("acts")), both.concerns(prompt("reads"))]).toEqual([true, false]);
+  });
+});
+
+describe("what the tool fills in after the gate", () => {
+  const forced = rules({
+    default: "allow",
+    rules: [
+      { name: "force", when: "has(args.force) && args.force || has(args.with) && args.with.all(k, args.with[k] == 1)", ...COLLEAGUE },
+    ],
+  });
+  const inputSchema = {
+    type: "object",
+    properties: {
+      force: { type: "boolean", default: true },
+      with: { type: "object", properties: { depth: { default: 1 } } },
+      ["__proto__"]: { type: "number", default: 1 },
+    },
+  };
+  test.each<[string, JsonObject, string]>([
+    ["an argument that is left out", {}, "approve"],
+    ["one that is given", { force: false }, "allow"],
+    ["one within another", { force: false, with: {} }, "approve"],
+    ["one within another that is given", { force: false, with: { depth: 2 } }, "allow"],
+  ])("is seen by conditions: %s", (_, args, type) => {
+    expect(forced.decide(tool("t", { inputSchema }), args, ADA)).toMatchObject({ type });
   });
 });
 
@@ -168,6 +219,11 @@ test.each<[string, unknown, RegExp]>([
     "no pointer",
     { default: "allow", rules: [{ name: "a", action: "approve", by: "tenant", redact: ["password"] }] },
     /JSON Pointer such as \/password/,
+  ],
+  [
+    "annotations of prompts",
+    { default: "allow", rules: [{ name: "a", prompts: ["x"], annotations: { readOnlyHint: true }, action: "deny" }] },
+    /^rules\[0\]\.annotations \(a\): cannot be combined with `prompts`/,
   ],
   ["two stars", { default: "allow", rules: [{ name: "a", tools: ["a*b*"], action: "allow" }] }, /with one \* at its beginning or its end/],
 ])("%s is said", (_, config, problem) => {

@@ -16,11 +16,16 @@ import {
   type Json,
   type JsonObject,
   parseDuration,
+  type Prompt,
   QUORUM_MAX,
   type Tool,
 } from "@parley/core";
 import { z } from "zod";
+import { withDefaults } from "./defaults.ts";
 import { CONDITION_CHARS_MAX, type Condition, type ConditionInput, readCondition } from "./condition.ts";
+
+/** What a rule can stop. */
+export type Called = Tool | Prompt;
 
 export type Caller = Pick<Call, "principal" | "person" | "tenant">;
 
@@ -63,9 +68,9 @@ export interface Rules {
   readonly version: string;
   /** Nothing is stopped; what would have been is only reported. */
   readonly isDryRun: boolean;
-  /** Whether some call of that tool might not run at once. */
-  concerns(tool: Tool): boolean;
-  decide(tool: Tool, args: JsonObject, caller: Caller): Decision;
+  /** Whether some call of that tool or prompt might not run at once. */
+  concerns(called: Called): boolean;
+  decide(called: Called, args: JsonObject, caller: Caller): Decision;
 }
 
 export const RULES_MAX = 1_000;
@@ -87,6 +92,7 @@ const rule = z.strictObject({
   name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/, "must be 1 to 64 of a-z 0-9 - and must not begin with a hyphen"),
   title: z.string().min(1).max(200).optional(),
   tools: z.array(pattern).min(1).max(1_000).optional(),
+  prompts: z.array(pattern).min(1).max(1_000).optional(),
   annotations: z.record(z.string().max(64), z.boolean()).optional(),
   when: z.string().min(1).max(CONDITION_CHARS_MAX).optional(),
   action: z.enum(["allow", "deny", "approve"]),
@@ -124,7 +130,7 @@ const TIMEOUT_MS = 86_400_000;
 interface Read {
   readonly name: string;
   readonly digest: string;
-  fits(tool: Tool): boolean;
+  fits(called: Called): boolean;
   readonly when: Condition | undefined;
   decide(bound: string): Decision;
   readonly isAllowing: boolean;
@@ -155,38 +161,41 @@ export function readRules(
     parsed.data.default === "allow"
       ? { type: "allow", rule: "default" }
       : { type: "deny", rule: "default", title: "No rule allows this call", reason: "Only calls that a rule allows are made here." };
+  // It is about tools: servers were written for prompts that no rule knew.
+  const defaultOf = ({ kind }: Called): Decision => (kind === "prompt" ? { type: "allow", rule: "default" } : byDefault);
 
   return {
     version: versionOf(parsed.data),
     isDryRun: parsed.data.dryRun ?? false,
-    concerns(tool) {
+    concerns(called) {
       for (const each of rules) {
-        if (!each.fits(tool)) continue;
+        if (!each.fits(called)) continue;
         if (!each.isAllowing) return true;
         // A condition that cannot be evaluated refuses the call.
         if (each.when) return true;
         return false;
       }
-      return byDefault.type !== "allow";
+      return defaultOf(called).type !== "allow";
     },
-    decide(tool, args, caller) {
+    decide(called, args, caller) {
+      let input: ConditionInput | undefined;
       for (const each of rules) {
-        if (!each.fits(tool)) continue;
-        const fits = each.when?.(inputOf(tool, args, caller)) ?? true;
+        if (!each.fits(called)) continue;
+        const fits = each.when?.((input ??= inputOf(called, args, caller))) ?? true;
         if (fits === false) continue;
         if (fits !== true) {
           const reason = "The condition of a rule could not be evaluated for these arguments.";
           return { type: "deny", rule: each.name, title: `Rule ${each.name}`, reason };
         }
-        return each.decide(boundTo(each.digest, tool, args, caller));
+        return each.decide(boundTo(each.digest, called, args, caller));
       }
-      return byDefault;
+      return defaultOf(called);
     },
   };
 }
 
 /** Fits only what fits every tool. */
-const ANY_TOOL = { name: "", annotations: undefined } as unknown as Tool;
+const ANY_TOOL = { kind: "tool", name: "", annotations: undefined } as unknown as Tool;
 
 interface Reading {
   readonly say: (field: string, what: string) => void;
@@ -198,6 +207,7 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
     name,
     title = `Rule ${name}`,
     tools,
+    prompts,
     annotations,
     action,
     by,
@@ -222,6 +232,7 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
   } else if (by !== "tenant" && Object.keys(by).length === 0) {
     say("by", "names nobody");
   }
+  if (prompts && annotations) say("annotations", "cannot be combined with `prompts`, which have none");
   if (action !== "deny" && reason !== undefined) say("reason", 'belongs to `action: "deny"`');
   let timeoutMs = Math.min(TIMEOUT_MS, askTimeoutMaxMs);
   try {
@@ -235,16 +246,17 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
   if (standing && quorum !== undefined)
     say("standing", "cannot be combined with `quorum`: each of several people would have to agree to it");
   const audience = { to: by as "tenant" | Addressees, ...(not && { not }), ...(quorum !== undefined && { quorum }) } as Audience & Json;
-  const matchers = tools?.map(matcherOf);
+  const matchers = { tool: tools?.map(matcherOf), prompt: prompts?.map(matcherOf) };
   const version = versionOf(given);
   return {
     name,
     digest: canonicalJson(given),
     when,
     isAllowing: action === "allow",
-    fits: (tool) =>
-      (matchers?.some((matches) => matches(tool.name)) ?? true) &&
-      Object.entries(annotations ?? {}).every(([key, value]) => hintOf(tool, key) === value),
+    // Without names, a rule is about every tool, and no prompt.
+    fits: (called) =>
+      (matchers[called.kind]?.some((matches) => matches(called.name)) ?? (called.kind === "tool" && !prompts)) &&
+      Object.entries(annotations ?? {}).every(([key, value]) => called.kind === "tool" && hintOf(called, key) === value),
     decide(digest) {
       if (action === "allow") return { type: "allow", rule: name };
       if (action === "deny") return { type: "deny", rule: name, version, title, reason: reason ?? "A rule of this deployment refuses it." };
@@ -276,17 +288,17 @@ function matcherOf(text: string): (name: string) => boolean {
   return (name) => name === text;
 }
 
-function inputOf(
-  { name, version = "", annotations = {} }: Tool,
-  args: JsonObject,
-  { principal, person = "", tenant = "" }: Caller,
-): ConditionInput {
-  return { args, tool: { name, version, annotations }, caller: { id: principal, person, tenant } };
+function inputOf(called: Called, args: JsonObject, { principal, person = "", tenant = "" }: Caller): ConditionInput {
+  const { name, version = "" } = called;
+  const annotations = called.kind === "tool" ? (called.annotations ?? {}) : {};
+  return { args: withDefaults(called, args), tool: { name, version, annotations }, caller: { id: principal, person, tenant } };
 }
 
-function boundTo(ruled: string, tool: Tool, args: JsonObject, { principal, person, tenant }: Caller): string {
-  const { name, version, description, inputSchema } = tool;
-  return hash("sha256", canonicalJson([ruled, name, version, description, inputSchema, args, principal, person, tenant]), "base64url");
+/** What the tool takes says which defaults it has, so they are bound with it. */
+function boundTo(ruled: string, called: Called, args: JsonObject, { principal, person, tenant }: Caller): string {
+  const { name, version, description } = called;
+  const takes = called.kind === "tool" ? called.inputSchema : called.arguments;
+  return hash("sha256", canonicalJson([ruled, name, version, description, takes, args, principal, person, tenant]), "base64url");
 }
 
 function versionOf(content: unknown): string {

@@ -28,7 +28,10 @@ function aCall(given: Partial<TasklessCall> = {}): TasklessCall {
 }
 
 /** One front end, and workers that all make calls at servers which do `behave`. */
-async function deployed(behave: Behaviour, { workers = 1, given = {}, callsMax = 10, deps = {} as Partial<CallDeps> } = {}) {
+async function deployed(
+  behave: Behaviour,
+  { workers = 1, given = {}, callsMax = 10, deps = {} as Partial<CallDeps>, mustBeTask = new Set<string>() } = {},
+) {
   let nowMs = 1_000_000;
   const shares = createMemoryShares(() => nowMs);
   const upstream = upstreamWith(given);
@@ -48,6 +51,7 @@ async function deployed(behave: Behaviour, { workers = 1, given = {}, callsMax =
         upstreams: () => [upstream],
         now: () => nowMs,
         isClosing: () => closing.has(share.id),
+        mustBeTask: ({ kind, name }) => mustBeTask.has(`${kind} ${name}`),
         inBackground: (work) => void done.push(work),
       });
       return { share, connector, calls, done, stop, close: () => closing.add(share.id) };
@@ -74,6 +78,15 @@ describe("a call without a task", () => {
     expect(first.connector.calls()).toBe(1);
     expect(first.calls.counts()).toEqual({ waiting: 0, all: 0 });
     await Promise.all(first.done);
+  });
+
+  test("is not made by a worker whose rules could stop it, until they no longer do", async () => {
+    const mustBeTask = new Set(["tool up_tool"]);
+    const { call, first } = await deployed(async () => "done", { mustBeTask });
+    expect(await call()).toBeUndefined();
+    expect(first.connector.calls()).toBe(0);
+    mustBeTask.clear();
+    expect(await call()).toMatchObject({ reports: [] });
   });
 
   test("counts what its upstream asks as asked in its session", async () => {

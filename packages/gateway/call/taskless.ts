@@ -180,6 +180,8 @@ export interface ServeTaskless {
   readonly now: () => number;
   /** Whether this worker makes no more calls. */
   readonly isClosing: () => boolean;
+  /** Whether a call of that tool or prompt, named as it is offered, must be a task: the front end may have read other rules. */
+  readonly mustBeTask?: (called: Pick<Callee, "kind" | "name">) => boolean;
   /** Reports a call that was tried, and whether it was answered. */
   readonly onTried?: (upstream: string, outcome: "answered" | "task") => void;
   /** Follows the work for one call. */
@@ -187,7 +189,16 @@ export interface ServeTaskless {
 }
 
 /** Makes the calls that front ends send. Returns the function that stops it. */
-export async function serveTaskless({ post, calls, upstreams, now, isClosing, onTried, inBackground }: ServeTaskless): Promise<() => void> {
+export async function serveTaskless({
+  post,
+  calls,
+  upstreams,
+  now,
+  isClosing,
+  mustBeTask,
+  onTried,
+  inBackground,
+}: ServeTaskless): Promise<() => void> {
   async function make({
     upstream: name,
     kind,
@@ -203,6 +214,7 @@ export async function serveTaskless({ post, calls, upstreams, now, isClosing, on
     const upstream = upstreams().find((each) => each.name === name);
     // The front end has read a newer file, or no longer waits.
     if (!upstream?.isTaskless || isClosing() || now() - sentAtMs > TASKLESS_MS) return { type: "task", forMs: 0 };
+    if (mustBeTask?.({ kind, name: `${upstream.prefix}${tool}` })) return { type: "task", forMs: 0 };
     const stop = new AbortController();
     const logs: FeedItem[] = [];
     /** The last one is enough: all are sent together with the result. */

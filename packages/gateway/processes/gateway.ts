@@ -11,7 +11,17 @@
  * When an upstream stops waiting for a question, the question is closed as withdrawn: by its holder, or by any worker once the holder is dead and
  * the call cannot be repeated. A withdrawal is an answer like any other (I2), and the run that it causes reports what became of the call.
  */
-import { ANONYMOUS, type Call, type Catalogue, describeError, ParleyError, type RunReport } from "@parley/core";
+import {
+  ANONYMOUS,
+  type Call,
+  type Catalogue,
+  describeError,
+  ParleyError,
+  type Prompt,
+  runnableOf,
+  type RunReport,
+  type Tool,
+} from "@parley/core";
 import { createBackground } from "../unawaited-work.ts";
 import { type CallHolders, createCalls } from "../call/calls.ts";
 import { gate, gates } from "../gate.ts";
@@ -53,6 +63,8 @@ export interface GatewayDeps {
   /** Identifies this deployment among others. */
   readonly deployment: string;
   readonly observer?: GatewayObserver;
+  /** See ServeTaskless. */
+  readonly mustBeTask?: (called: Tool | Prompt) => boolean;
 }
 
 /** Receives what the metrics count. */
@@ -84,7 +96,7 @@ export interface Gateway {
 const DRAIN_LOOK_MS = 100;
 
 export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
-  const { upstreams, own, services, share, settings, version, deployment, observer } = deps;
+  const { upstreams, own, services, share, settings, version, deployment, observer, mustBeTask } = deps;
   const { wakeUps, clock, log } = services;
   const { elicitation, callsMax } = settings;
   const { fetch, close: closeFetch } = createUpstreamFetch();
@@ -162,6 +174,13 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       upstreams: listers.upstreams,
       now: () => clock.now(),
       isClosing: () => isClosing,
+      ...(mustBeTask && {
+        mustBeTask(named) {
+          const called = runnableOf(offer.runnable(), named);
+          // What this process does not offer (yet), it cannot judge.
+          return called === undefined || mustBeTask(called);
+        },
+      }),
       onTried: (upstream, outcome) => observer?.taskless(upstream, outcome),
       inBackground: (work) => background.start(work.finally(quiet.enter())),
     }),

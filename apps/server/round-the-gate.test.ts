@@ -1,0 +1,411 @@
+/**
+ * Every way round the gate that we could think of (docs/approvals.md, "What is certain"), through the doors of front ends. Each row tries to make one
+ * of the tools act without a yes of somebody else, and after each nothing has acted and nothing is on its way to. The last tests show that the same tools do act
+ * once a colleague agrees, so that a row cannot pass because nothing works.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openGate, type OpenedGate } from "@parley/approvals/every-process";
+import { type Catalogue, fixedCatalogue, isFinished, type JsonObject, type Tool } from "@parley/core";
+import { createMemoryApprovalRecord, createMemoryStandingApprovals } from "@parley/core/memory";
+import { catalogue, definePrompt, defineTool } from "@parley/sdk";
+import { afterAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { until } from "../../test/support/until.ts";
+import { type Options, rpc } from "./client.fixture.ts";
+import { callerNamed, deploy, type Front } from "./deployment.fixture.ts";
+import { openSession } from "./session-client.fixture.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "parley-round-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const PEOPLE = {
+  // Ann is in the group, so that only `not: caller` keeps her from her own approval, through her other client as well.
+  ann: callerNamed("ann", { person: "ann", groups: ["ops"], tenant: "acme" }),
+  "ann's other client": callerNamed("ann-2", { person: "ann", groups: ["ops"], tenant: "acme" }),
+  bob: callerNamed("bob", { groups: ["ops"], tenant: "acme" }),
+  eve: callerNamed("eve", { groups: ["sales"], tenant: "acme" }),
+  umbrella: callerNamed("umb", { groups: ["ops"], tenant: "umbrella" }),
+};
+type Who = keyof typeof PEOPLE;
+
+const RULES = `
+default: allow
+rules:
+  - { name: wires, title: Wiring money, tools: [wire, early, taskless], action: approve, by: { groups: [ops] }, not: caller, standing: { for: 1h, uses: 5 } }
+  - { name: large, title: Large sums, tools: [pay], when: "args.amount > 100", action: approve, by: { groups: [ops] }, not: caller }
+  - { name: home, title: Writing, tools: [write], when: "!args.path.matches('^/home/[a-z0-9./]+$') || args.path.contains('..')", action: deny }
+  - { name: forced, title: Forcing, tools: [remote], when: "has(args.force) && args.force", action: approve, by: { groups: [ops] }, not: caller }
+  - { name: prompts, title: Prompts that act, prompts: [acting], action: approve, by: { groups: [ops] }, not: caller }
+`;
+
+interface Subject {
+  readonly front: Front;
+  readonly there: Front;
+  readonly acted: string[];
+  /** Replaces the gate of every process by one that was just opened. */
+  readonly restart: () => Promise<void>;
+  readonly call: (name: string, args?: object, options?: Options) => ReturnType<typeof rpc>;
+  /** Waits until a call that is held while it waits has become a task, or has an answer. */
+  readonly begun: (held: Promise<unknown>) => Promise<void>;
+  /** Waits until no task can do more without an answer. */
+  readonly settled: () => Promise<void>;
+  readonly openAsk: () => Promise<{ readonly taskId: string; readonly key: string }>;
+  readonly answer: (who: Who, ask: { readonly taskId: string; readonly key: string }, body?: object) => Promise<number>;
+}
+
+/** Tools that act, behind the gate, at two front ends. */
+async function subject(): Promise<Subject> {
+  const acted: string[] = [];
+  const act = (what: string) => void acted.push(what);
+  const wire = defineTool({
+    name: "wire",
+    input: z.object({ amount: z.number().default(1_000), note: z.string().optional() }),
+    run: async ({ amount }, ctx) => {
+      await ctx.step("wire", () => act(`wired ${amount}`));
+      return "wired";
+    },
+  });
+  /** As the gateway makes it: what its caller sent reaches a server that fills in its own defaults. */
+  const remote: Tool = {
+    ...defineTool({ name: "remote", run: () => "" }),
+    inputSchema: { type: "object", properties: { path: { type: "string" }, force: { type: "boolean", default: true } } },
+    readArguments: (args) => ({ ok: true, args }),
+    run: async (args) => {
+      const { force = true } = args as { force?: boolean };
+      if (force) act("forced");
+      return { content: [] };
+    },
+  };
+  const taskless: Tool = {
+    ...wire,
+    name: "taskless",
+    callTaskless: async () => {
+      act("without a task");
+      return { result: { content: [] }, reports: [] };
+    },
+    open: () => void act("before its run") as undefined,
+  };
+  const offered = catalogue([
+    wire,
+    defineTool({
+      name: "early",
+      earlyReplies: true,
+      run: async (_, ctx) => {
+        await ctx.step("early", () => act("early"));
+        return "";
+      },
+    }),
+    defineTool({
+      name: "pay",
+      input: z.object({ amount: z.coerce.number(), to: z.string().trim().optional() }),
+      run: async ({ amount }, ctx) => {
+        if (amount > 100) await ctx.step("pay", () => act(`paid ${amount}`));
+        return "";
+      },
+    }),
+    defineTool({
+      name: "write",
+      input: z.object({ path: z.string() }),
+      run: async ({ path }, ctx) => {
+        if (!/^\/home\/[a-z0-9./]+$/.test(path) || path.includes("..")) await ctx.step("write", () => act(`wrote ${path}`));
+        return "";
+      },
+    }),
+    defineTool({ name: "asks", run: async (_, ctx) => String(await ctx.confirm("size", { message: "Sure?" })) }),
+    defineTool({ name: "alias", run: async (_, ctx) => JSON.stringify(await ctx.call(wire, { amount: 7 })) }),
+    defineTool({ name: "alias-of-alias", run: async (_, ctx) => JSON.stringify(await ctx.call("alias", {})) }),
+    definePrompt({
+      name: "acting",
+      run: async (_, ctx) => {
+        await ctx.step("act", () => act("prompted"));
+        return "Done.";
+      },
+    }),
+    definePrompt({ name: "calling", run: async (_, ctx) => JSON.stringify(await ctx.call(wire, {})) }),
+  ]);
+  const stored: Catalogue = { ...offered, tools: new Map([...offered.tools, ["remote", remote], ["taskless", taskless]]) };
+  const standing = createMemoryStandingApprovals();
+  const recorders = { approvals: createMemoryApprovalRecord(), standing, now: Date.now };
+  const opened = async () => (await gateOf(RULES)).wrap(fixedCatalogue(stored), recorders);
+  let catalogues = await opened();
+  const { fronts, services } = await deploy({
+    catalogue: { current: (caller) => catalogues.current(caller), runnable: () => catalogues.runnable() },
+    standing,
+    authenticate: ({ headers }) => PEOPLE[String(headers["x-principal"]) as Who] ?? callerNamed("nobody"),
+  });
+  const [front, there] = fronts as [Front, Front];
+  const created: string[] = [];
+  const { create } = services.store;
+  services.store.create = async (request) => {
+    created.push(request.taskId);
+    return await create.call(services.store, request);
+  };
+  const loaded = async () => await Promise.all(created.map((id) => services.store.load(id)));
+  return {
+    front,
+    there,
+    acted,
+    restart: async () => void (catalogues = await opened()),
+    call: (name, args = {}, options = {}) => rpc(front, "tools/call", { name, arguments: args }, { principal: "ann", ...options }),
+    async begun(held) {
+      const before = created.length;
+      let isOver = false;
+      void held.catch(() => undefined).finally(() => (isOver = true));
+      await until(() => isOver || created.length > before);
+    },
+    async settled() {
+      await until(async () => {
+        const tasks = await loaded();
+        const parents = new Set(tasks.map((task) => task?.call.parent?.taskId));
+        return tasks.every((task) => !task || isFinished(task.status) || task.asks.length > 0 || parents.has(task.id));
+      });
+    },
+    async openAsk() {
+      return await until(async () => {
+        const task = (await loaded()).find((each) => each && !isFinished(each.status) && each.asks.length > 0);
+        return task && { taskId: task.id, key: task.asks[0]!.key };
+      });
+    },
+    async answer(who, { taskId, key }, body = { action: "accept", content: {} }) {
+      const url = new URL(`/api/v1/asks/${taskId}/${key}`, front.url);
+      const headers = { "content-type": "application/json", "x-principal": who };
+      return (await fetch(url, { method: "POST", headers, body: JSON.stringify(body) })).status;
+    },
+  };
+}
+
+let files = 0;
+async function gateOf(rules: string): Promise<OpenedGate> {
+  const file = join(directory, `rules-${(files += 1)}.yaml`);
+  writeFileSync(file, rules);
+  const silent = () => undefined;
+  return await openGate({ file, askTimeoutMaxMs: 86_400_000, log: { debug: silent, info: silent, warn: silent, error: silent } });
+}
+
+const YES = { action: "accept", content: {} };
+const APPROVAL = "parley.approval";
+/** A body as it stands here, which may be no JSON that a client would send. The call is held if it waits. */
+const raw = async ({ front, begun }: Subject, name: string, params: string) =>
+  await begun(
+    fetch(front.url, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": name,
+        "x-principal": "ann",
+      },
+      body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{${params},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}}}`,
+    }).then(async (response) => await response.text()),
+  );
+
+type Attack = (on: Subject) => Promise<unknown>;
+
+const ATTACKS: Readonly<Record<string, Attack>> = {
+  "the plain call": ({ call }) => call("wire"),
+  "a name in another case": ({ call }) => call("WIRE"),
+  "a name with a space": ({ call }) => call("wire "),
+  "a name with a zero-width space": ({ call }) => call("wire%E2%80%8B"),
+  "a name in full-width letters": (on) => raw(on, "wire", `"name":"\uff57\uff49\uff52\uff45","arguments":{}`),
+  "a name with a homoglyph": (on) => raw(on, "wire", `"name":"w\u0456re","arguments":{}`),
+  "a name of another kind": ({ front }) => rpc(front, "prompts/get", { name: "wire" }, { principal: "ann" }),
+  "a name that the header does not have": (on) => raw(on, "echo", `"name":"wire","arguments":{}`),
+  "a name that is there twice": (on) => raw(on, "write", `"name":"write","arguments":{"path":"/home/a"},"name":"wire"`),
+  "a name of the prototype": ({ call }) => call("constructor"),
+
+  "arguments that become another type": ({ call }) => call("pay", { amount: "101" }),
+  "arguments with an exponent": (on) => raw(on, "pay", `"name":"pay","arguments":{"amount":1.01e2}`),
+  "an argument in a list of one": ({ call }) => call("pay", { amount: ["101"] }),
+  "an argument that is true": (on) => raw(on, "pay", `"name":"pay","arguments":{"amount":"0x65"}`),
+  "an argument beyond every number": (on) => raw(on, "pay", `"name":"pay","arguments":{"amount":1e999}`),
+  "an argument that is rounded": (on) => raw(on, "pay", `"name":"pay","arguments":{"amount":100.00000000000000000001}`),
+  "an argument that is there twice": (on) => raw(on, "pay", `"name":"pay","arguments":{"amount":1,"amount":101}`),
+  "an argument that is there twice, the other way": (on) => raw(on, "pay", `"name":"pay","arguments":{"amount":101,"amount":101.0}`),
+  "arguments that are there twice": (on) => raw(on, "pay", `"name":"pay","arguments":{"amount":1},"arguments":{"amount":101}`),
+  "an argument whose name is escaped": (on) => raw(on, "pay", `"name":"pay","arguments":{"\\u0061mount":101}`),
+  "an argument of the prototype": (on) => raw(on, "pay", `"name":"pay","arguments":{"__proto__":{"amount":101},"amount":"101"}`),
+  "arguments in the prototype": (on) => raw(on, "pay", `"name":"pay","arguments":{"__proto__":{"amount":101}}`),
+  "a default that the tool fills in": ({ call }) => call("wire", {}),
+  "a default that the server fills in": ({ call }) => call("remote", { path: "/" }),
+  "a default that the server fills in, without a task": (on) => raw(on, "remote", `"name":"remote","arguments":{"path":"/"}`),
+  "a path through another": ({ call }) => call("write", { path: "/home/../etc/passwd" }),
+  "a path that looks alike": ({ call }) => call("write", { path: "/h\u043eme/x" }),
+  "a path in NFD": ({ call }) => call("write", { path: "/home/e\u0301" }),
+  "a path with a zero-width character": ({ call }) => call("write", { path: "/home/\u200b" }),
+  "a path with a line feed": ({ call }) => call("write", { path: "/home/a\n/etc/passwd" }),
+  "a path with a NUL": ({ call }) => call("write", { path: "/home/a\u0000" }),
+  "half of a surrogate pair": (on) => raw(on, "write", `"name":"write","arguments":{"path":"/home/\\ud800"}`),
+  "no arguments at all": (on) => raw(on, "write", `"name":"write"`),
+
+  "another tool that calls it": ({ call }) => call("alias"),
+  "a tool that calls a tool that calls it": ({ call }) => call("alias-of-alias"),
+  "a prompt that acts": ({ front, begun }) => begun(rpc(front, "prompts/get", { name: "acting" }, { principal: "ann" })),
+  "a prompt that calls it": ({ front, begun }) => begun(rpc(front, "prompts/get", { name: "calling" }, { principal: "ann" })),
+  "a call without a task": ({ call, begun }) => begun(call("taskless", {}, { tasks: false })),
+  "a call of the REST API": ({ front }) =>
+    fetch(new URL("/api/v1/tools/wire/calls", front.url), {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-principal": "ann" },
+      body: JSON.stringify({ arguments: {} }),
+    }),
+
+  "an answer that comes with the call": ({ front }) =>
+    rpc(front, "tools/call", { name: "early", arguments: {}, inputResponses: { [APPROVAL]: YES } }, { principal: "ann" }),
+  "an answer that comes with a call of a tool that takes none": ({ front }) =>
+    rpc(front, "tools/call", { name: "wire", arguments: {}, inputResponses: { [APPROVAL]: YES } }, { principal: "ann" }),
+  "the caller's own answer": async ({ call, front }) => {
+    const { result } = await call("wire");
+    const taskId = result?.["taskId"];
+    return await rpc(front, "tasks/update", { taskId, inputResponses: { [APPROVAL]: YES } }, { principal: "ann" });
+  },
+  "the caller's own answer, by the API": async ({ call, openAsk, answer }) => {
+    await call("wire");
+    expect(await answer("ann", await openAsk())).toBe(403);
+  },
+  "the answer of the caller's other client": async ({ call, openAsk, answer }) => {
+    await call("wire");
+    expect(await answer("ann's other client", await openAsk())).toBe(404);
+  },
+  "the answer of somebody who is not asked": async ({ call, openAsk, answer }) => {
+    await call("wire");
+    expect(await answer("eve", await openAsk())).toBe(404);
+  },
+  "the answer of another tenant's group of the same name": async ({ call, openAsk, answer }) => {
+    await call("wire");
+    expect(await answer("umbrella", await openAsk())).toBe(404);
+  },
+  "the answer of the caller's model": async ({ call, front }) => {
+    const { result } = await call("wire");
+    const args = { taskId: result?.["taskId"], question: APPROVAL, action: "accept", answer: {} };
+    await call("parley_answer", args);
+    await call("parley_task", { taskId: result?.["taskId"] });
+    return await rpc(front, "tasks/get", { taskId: result?.["taskId"] }, { principal: "ann" });
+  },
+  "an answer that asks for more than a yes": async ({ call, openAsk, answer }) => {
+    await call("wire");
+    const ask = await openAsk();
+    expect(await answer("bob", ask, { action: "accept", content: { standing: "999 days" } })).toBe(422);
+    expect(await answer("bob", ask, { action: "accept", content: { standing: ["once"] } })).toBe(422);
+  },
+  "a requestState of another caller": async ({ front, there, begun }) => {
+    const asked = await rpc(front, "tools/call", { name: "asks", arguments: {} }, { principal: "eve", tasks: false });
+    const requestState = String(asked.result?.["requestState"]);
+    expect(requestState.length).toBeGreaterThan(20);
+    const inputResponses = { [APPROVAL]: YES, size: YES };
+    await begun(
+      rpc(there, "tools/call", { name: "wire", arguments: {}, requestState, inputResponses }, { principal: "ann", tasks: false }),
+    );
+    await begun(
+      rpc(there, "tools/call", { name: "asks", arguments: {}, requestState, inputResponses }, { principal: "ann", tasks: false }),
+    );
+  },
+  "a requestState of the caller's other call": async ({ front, there, begun }) => {
+    const asked = await rpc(front, "tools/call", { name: "asks", arguments: {} }, { principal: "ann", tasks: false });
+    const requestState = String(asked.result?.["requestState"]);
+    await begun(
+      rpc(
+        there,
+        "tools/call",
+        { name: "wire", arguments: {}, requestState, inputResponses: { [APPROVAL]: YES } },
+        { principal: "ann", tasks: false },
+      ),
+    );
+  },
+  "a requestState that was made up": ({ front, begun }) =>
+    begun(
+      rpc(
+        front,
+        "tools/call",
+        { name: "wire", arguments: {}, requestState: "e30", inputResponses: { [APPROVAL]: YES } },
+        { principal: "ann", tasks: false },
+      ),
+    ),
+  "a held call": async ({ front, begun }) => {
+    const client = await openSession(front, { principal: "ann" });
+    await begun(client.request(front, "tools/call", { name: "wire", arguments: {} }));
+  },
+  "a held call whose client answers whatever it can": async ({ front, begun }) => {
+    const client = await openSession(front, { principal: "ann" });
+    await begun(client.request(front, "tools/call", { name: "wire", arguments: {} }));
+    for (const id of [1, APPROVAL, `task:${APPROVAL}`]) await client.reply(front, id, YES);
+  },
+  "a batch": async ({ front, begun }) => {
+    const client = await openSession(front, { version: "2025-03-26", principal: "ann" });
+    const call = (id: number, name: string) => ({ jsonrpc: "2.0", id, method: "tools/call", params: { name, arguments: {} } });
+    await begun(
+      client.post(front, [call(1, "wire"), call(2, "alias"), { jsonrpc: "2.0", id: 1, result: YES }]).then((each) => each.text()),
+    );
+  },
+  "the same call, many times at once": ({ call }) => Promise.all(Array.from({ length: 10 }, () => call("wire"))),
+  "a call that is cancelled while it waits": async ({ call, openAsk, front }) => {
+    await call("wire");
+    const { taskId } = await openAsk();
+    return await rpc(front, "tasks/cancel", { taskId }, { principal: "ann" });
+  },
+  "a yes to a call that was cancelled": async ({ call, openAsk, answer, front }) => {
+    await call("wire");
+    const ask = await openAsk();
+    await rpc(front, "tasks/cancel", { taskId: ask.taskId }, { principal: "ann" });
+    expect(await answer("bob", ask)).not.toBe(200);
+  },
+};
+
+describe("nothing acts by", () => {
+  test.each(Object.entries(ATTACKS))("%s", async (_name, attack) => {
+    const on = await subject();
+    await attack(on);
+    await on.settled();
+    expect(on.acted).toEqual([]);
+  });
+});
+
+describe("after a colleague's yes", () => {
+  async function approved(given: JsonObject = {}) {
+    const on = await subject();
+    const call = async (options: Options = {}, args: object = {}) => {
+      await on.call("wire", args, options);
+      await on.settled();
+      return on.acted.length;
+    };
+    await call();
+    const ask = await on.openAsk();
+    await on.restart();
+    expect(await on.answer("bob", ask, { action: "accept", content: given })).toBe(200);
+    await until(() => on.acted.length === 1);
+    await on.settled();
+    return { ...on, call, ask };
+  }
+
+  test("the call acts once, and the same call asks again", async () => {
+    const { call, acted } = await approved();
+    expect(await call()).toBe(1);
+    expect(acted).toEqual(["wired 1000"]);
+  });
+
+  test("the same yes, sent again by anybody, makes nothing act again", async () => {
+    const { answer, acted, settled, call, ask, openAsk } = await approved();
+    await call();
+    for (const who of ["bob", "ann", "umbrella"] as const) await answer(who, ask);
+    await settled();
+    expect(acted).toHaveLength(1);
+    expect((await openAsk()).taskId).not.toBe(ask.taskId);
+  });
+
+  test("that stands, the same call of the same caller passes, and no other", async () => {
+    const { call, acted, restart } = await approved({ standing: "1 hour" });
+    await restart();
+    expect(await call()).toBe(2);
+    expect(await call({ principal: "ann's other client" })).toBe(2);
+    expect(await call({ principal: "umbrella" })).toBe(2);
+    expect(await call({ principal: "eve" })).toBe(2);
+    expect(await call({}, { amount: 1_001 })).toBe(2);
+    expect(await call({}, { amount: 1_000, note: "x" })).toBe(2);
+    // What the tool fills in is what was approved.
+    expect(await call({}, { amount: 1_000 })).toBe(3);
+    expect(acted).toEqual(["wired 1000", "wired 1000", "wired 1000"]);
+  });
+});
