@@ -85,7 +85,10 @@ async function subject(): Promise<Subject> {
       act("without a task");
       return { result: { content: [] }, reports: [] };
     },
-    open: () => void act("before its run") as undefined,
+    open() {
+      act("before its run");
+      return undefined;
+    },
   };
   const offered = catalogue([
     wire,
