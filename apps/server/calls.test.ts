@@ -63,7 +63,7 @@ describe("a question of a child", () => {
     expect(await get()).toMatchObject({ status: "input_required", inputRequests: { [key]: { params: { message: "How many nights?" } } } });
 
     const wrong = await update({ [key]: accept({ nights: 40 }) });
-    expect(wrong.error?.message).toBe("refused: nights must be at most 14");
+    expect(wrong.error?.message).toBe("refused: Nights must be at most 14");
     expect((await update({ [key]: accept({ nights: 3 }) })).error).toBeUndefined();
 
     await until(async () => (await get())["status"] === "completed");

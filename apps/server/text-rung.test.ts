@@ -213,7 +213,7 @@ describe.each(FAMILIES)("a client of %s that knows tools only", (family) => {
     const refused = await client.call("parley_asks", { taskId, question: "size", answer: { n: 40 } });
     expect(refused).toMatchObject({
       isError: true,
-      content: [{ text: expect.stringMatching(/not taken: n must be between 1 and 20\. Ask the user again/s) }],
+      content: [{ text: expect.stringMatching(/not taken: N must be between 1 and 20\. Ask the user again/s) }],
     });
     expect(textOf(await client.call("parley_asks"))).toContain("How many will come?");
     await client.call("parley_asks", { taskId, question: "size", answer: { n: 4 } });

@@ -221,8 +221,8 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
     const called = await calling(here, "hold");
     const first = await hosted(called, { losesPoll: true });
     const second = await hosted({ ...called, client: (await calling(there, "wipe")).client }, { theme: "dark" });
-    await second.view.getByLabel("word", { exact: true }).fill("late");
-    await first.view.getByLabel("word", { exact: true }).fill("early");
+    await second.view.getByLabel("Word", { exact: true }).fill("late");
+    await first.view.getByLabel("Word", { exact: true }).fill("early");
     await first.page.keyboard.press("Enter");
     await first.view.getByText("Answered: The word?").waitFor();
     await second.page.keyboard.press("Enter");

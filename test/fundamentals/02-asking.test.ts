@@ -31,7 +31,7 @@ test("a tool waits at its question, and continues with the answer", async () => 
 
 test("an invalid answer is refused, and the question stays open", async () => {
   const running = await startTool(reserve);
-  await expect(running.answer({ "party-size": { partySize: 40 } })).rejects.toThrow("partySize must be between 1 and 20");
+  await expect(running.answer({ "party-size": { partySize: 40 } })).rejects.toThrow("Party size must be between 1 and 20");
   expect(running.task.status).toBe("input_required");
 });
 

@@ -138,7 +138,7 @@ describe("requestState", () => {
     const bad = await rpc(here, "tools/call", { ...greet, requestState, inputResponses: wrong }, plain);
     expect(bad.result).toMatchObject({
       resultType: "input_required",
-      inputRequests: { who: { params: { message: "Who are you?\n\nThe last answer could not be taken: name must be a text." } } },
+      inputRequests: { who: { params: { message: "Who are you?\n\nThe last answer could not be taken: Name must be a text." } } },
     });
     const good = await rpc(here, "tools/call", { ...greet, requestState, inputResponses: { who: alice } }, plain);
     expect(good.result).toMatchObject({ content: [{ text: "Hello, Alice!" }] });

@@ -17,7 +17,7 @@ describe("the fields of a form", () => {
     );
     expect(fieldsOf(schema)).toMatchObject([
       { name: "size", label: "Party size", kind: "integer", description: "Without children", isRequired: true, default: 2, choices: [] },
-      { name: "note", label: "note", kind: "text", isRequired: false },
+      { name: "note", label: "Note", kind: "text", isRequired: false },
       { name: "window", kind: "boolean", default: false },
       { name: "share", kind: "number" },
     ]);
@@ -118,7 +118,7 @@ describe("the fields of a form", () => {
     const odd = form({ nothing: null, text: "x", list: [], array: { type: "array" }, titles: { type: "string", title: 7, enum: [1, 2] } });
     expect(fieldsOf({ ...odd, required: [1, "titles"] })).toMatchObject([
       { name: "array", kind: "choices", choices: [] },
-      { name: "titles", label: "titles", kind: "choice", isRequired: true },
+      { name: "titles", label: "Titles", kind: "choice", isRequired: true },
     ]);
     const inherited = fieldsOf(form(JSON.parse('{"__proto__":{"type":"string"},"constructor":{"type":"string"}}') as JsonObject));
     expect(inherited.map(({ name }) => name)).toEqual(["__proto__", "constructor"]);

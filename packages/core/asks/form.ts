@@ -9,6 +9,7 @@
  * order of the schema's properties.
  */
 import type { Json, JsonObject } from "../task.ts";
+import { plainName } from "../values/plain-name.ts";
 
 /** So that a page needs no other module of core. */
 export type { Json, JsonObject };
@@ -26,7 +27,7 @@ export interface Choice {
 
 export interface Field {
   readonly name: string;
-  /** The title, or the name if there is none. */
+  /** The title, or the name in words if there is none. */
   readonly label: string;
   readonly kind: FieldKind;
   readonly description?: string;
@@ -78,7 +79,7 @@ function field(
   const choices = (type === "array" ? items && anyChoicesOf(items) : anyChoicesOf(schema)) || [];
   return {
     name,
-    label: typeof title === "string" ? title : name,
+    label: typeof title === "string" ? title : plainName(name),
     kind: kindOf(type, choices),
     ...(typeof description === "string" && { description }),
     isRequired,

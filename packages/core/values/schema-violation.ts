@@ -4,6 +4,7 @@
  * in small values.
  */
 import { cut } from "./cut.ts";
+import { plainPath } from "./plain-name.ts";
 import { ENGLISH, problemAt, type SchemaProblem, type ViolationTexts } from "./violation-texts.ts";
 
 /** One problem with a value. */
@@ -33,19 +34,19 @@ export function boundedViolations(violations: readonly Violation[]): readonly Vi
   }));
 }
 
-/** One line for the people whose answer is refused: `Party size must be at most 20; name is required`. Fields have their titles, or else their names. */
+/** One line for the people whose answer is refused: `Party size must be at most 20; Name is required`. Fields have their titles, or else their names in words. */
 export function describeProblems(violations: readonly Violation[]): string {
   const shown = boundedViolations(violations).map(({ path, message, label }) => problemAt(label ?? nameIn(path), message));
   return [...shown, ...(violations.length > VIOLATIONS_MAX ? ["and more"] : [])].join("; ");
 }
 
-/** `/party-size/content/guests/0/name` → `guests 1 name`. */
+/** `/party-size/content/guests/0/firstName` → `Guests 1 first name`. */
 function nameIn(path: string): string {
   const segments = path.split("/").slice(1);
   const content = segments.indexOf("content");
   const names = content === 0 || content === 1 ? segments.slice(content + 1) : segments;
   const named = names.map((name) => (/^\d+$/.test(name) ? `${Number(name) + 1}` : name.replaceAll("~1", "/").replaceAll("~0", "~")));
-  return named.length === 0 ? "the answer" : named.join(" ");
+  return named.length === 0 ? "the answer" : plainPath(named);
 }
 
 /** One line for those who write a call: `/partySize must be at most 20; /name is required`. */

@@ -49,7 +49,7 @@ describe("what a person reads about a value", () => {
         { path: "/content/guests/0/name", message: "is required" },
         { path: "", message: "Choose one" },
       ]),
-    ).toBe("Party size must be at most 20; a/b is required; guests 1 name is required; the answer: Choose one");
+    ).toBe("Party size must be at most 20; a/b is required; Guests 1 name is required; the answer: Choose one");
   });
 
   test("continues with a text of ours, and separates an author's sentence", () => {

@@ -124,9 +124,9 @@ describe("any form that a tool asks", () => {
     ).toStrictEqual({
       bare: { type: "array" },
       text: { type: "string", items: { enum: ["a"] } },
-      pick_a: { type: "boolean", title: "pick: a" },
-      few_b: { type: "boolean", title: "few: b" },
-      few_1: { type: "boolean", title: "few: 1" },
+      pick_a: { type: "boolean", title: "Pick: a" },
+      few_b: { type: "boolean", title: "Few: b" },
+      few_1: { type: "boolean", title: "Few: 1" },
       one: { type: "string" },
       two: { type: "string" },
     });
@@ -135,7 +135,7 @@ describe("any form that a tool asks", () => {
   test("limits and defaults are described in words, if there are any", () => {
     const items = { enum: ["a"] };
     const described = (field: JsonObject): unknown => properties({ properties: { f: { type: "array", items, ...field } } });
-    const boolean = { type: "boolean", title: "f: a" };
+    const boolean = { type: "boolean", title: "F: a" };
     expect(described({ minItems: 0 })).toStrictEqual({ f_a: boolean });
     expect(described({ minItems: "1", maxItems: "2" })).toStrictEqual({ f_a: boolean });
     expect(described({ minItems: 1 })).toStrictEqual({ f_a: { ...boolean, description: "Choose at least 1." } });
@@ -154,7 +154,7 @@ describe("any form that a tool asks", () => {
   test("a boolean's name has at most forty characters of its choice", () => {
     const value = "-".repeat(3) + "x".repeat(60);
     expect(properties({ properties: { f: { type: "array", items: { enum: [value] } } } })).toStrictEqual({
-      [`f__${"x".repeat(39)}`]: { type: "boolean", title: `f: ${value}` },
+      [`f__${"x".repeat(39)}`]: { type: "boolean", title: `F: ${value}` },
     });
   });
 

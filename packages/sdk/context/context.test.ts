@@ -62,7 +62,7 @@ describe("elicit", () => {
 
   test("refuses an answer that violates the form, and keeps the question open", async () => {
     const running = await startTool(asking({ message: "How many?", schema: COUNT }));
-    await expect(running.answer({ question: { count: 21 } })).rejects.toThrow(/is refused: count must be between 1 and 20/);
+    await expect(running.answer({ question: { count: 21 } })).rejects.toThrow(/is refused: Count must be between 1 and 20/);
     expect(running.task.status).toBe("input_required");
     await running.answer({ question: { count: 20 } });
     expect(running.text).toBe('{"count":20}');
@@ -71,7 +71,7 @@ describe("elicit", () => {
   test("offers choices that are numbers, and gives the author null for what was left out", async () => {
     const schema = z.object({ at: z.literal([1, 2, 3]), nick: z.string().nullable() });
     const running = await startTool(asking({ message: "?", schema }), {}, { crashAt: "every" });
-    await expect(running.answer({ question: { at: 5 } })).rejects.toThrow(/at must be one of 1, 2, 3/);
+    await expect(running.answer({ question: { at: 5 } })).rejects.toThrow(/At must be one of 1, 2, 3/);
     await running.answer({ question: { at: 2 } });
     expect(running.text).toBe('{"at":2,"nick":null}');
   });
@@ -117,7 +117,7 @@ describe("elicit", () => {
     const running = await startTool(asking({ message: "How many?", schema: even }));
     await running.answer({ question: { count: 3 } });
     expect(running.task.asks).toMatchObject([
-      { key: "question#2", request: { message: "How many?\n\nThe last answer does not fit: count must be even" } },
+      { key: "question#2", request: { message: "How many?\n\nThe last answer does not fit: Count must be even" } },
     ]);
     await running.answer({ "question#2": { count: 4 } });
     expect(running.text).toBe('{"count":4}');

@@ -85,7 +85,7 @@ describe("a question with a quorum", () => {
     await run.answer({ approve: { n: 1 } }, finance("ada"));
     await run.answer({ approve: { n: 2 } }, finance("eve"));
     expect(run.task.asks).toMatchObject([
-      { key: "approve#2", request: { message: "How much?\n\nThe last answer does not fit: n must be odd" } },
+      { key: "approve#2", request: { message: "How much?\n\nThe last answer does not fit: N must be odd" } },
     ]);
     await run.answer({ "approve#2": { n: 3 } }, finance("ada"));
     await run.answer({ "approve#2": { n: 5 } }, finance("eve"));

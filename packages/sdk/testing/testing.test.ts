@@ -27,7 +27,7 @@ describe("runTool", () => {
 
   test("says why an answer is refused", async () => {
     await expect(runTool(asking("How many?"), {}, { answers: { count: { count: "two" } } })).rejects.toThrow(
-      'the answer to "count" is refused: count must be a whole number',
+      'the answer to "count" is refused: Count must be a whole number',
     );
   });
 

@@ -349,7 +349,7 @@ describe("a blocking call", () => {
 
     const second = await call.next();
     expect(second.id).not.toBe(first.id);
-    expect(second).toMatchObject({ method: "elicitation/create", params: { message: expect.stringMatching(/Who are you\?[^]*name/) } });
+    expect(second).toMatchObject({ method: "elicitation/create", params: { message: expect.stringMatching(/Who are you\?[^]*Name/) } });
     await client.reply(a, second.id, { action: "accept", content: { name: "Ann" } });
     expect(await call.next()).toMatchObject({ result: { content: content("Hello, Ann!") } });
   });
