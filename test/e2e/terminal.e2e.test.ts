@@ -57,7 +57,7 @@ async function begin(on: Terminal): Promise<void> {
 describe.runIf(hasTerminal)("parley in a terminal", () => {
   test("asks for a missing argument and for every kind of field, says at the field what is wrong, and prints the result", async () => {
     const on = await terminal("call", "kinds");
-    await on.shows("team");
+    await on.shows("Team");
     await on.type("x");
     await on.press("Enter");
     await on.shows("must have at least 2 characters");
@@ -120,7 +120,7 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
 
   test("an argument that may be null is null if it is left empty, and a list whose default is deselected is empty", async () => {
     const on = await terminal("call", "newsletters");
-    await on.shows("limit (optional)");
+    await on.shows("Limit (optional)");
     await on.type("0");
     await on.press("Enter");
     await on.shows("must be at least 1");
@@ -134,17 +134,17 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
 
   test("objects are entered as JSON and lists also with commas, and the prompts say so", async () => {
     const on = await terminal("call", "shapes");
-    await on.shows("address (as JSON)");
+    await on.shows("Address (as JSON)");
     await on.type("Bonn");
     await on.press("Enter");
     await on.shows('must be JSON, such as {"name":"value"}');
     await on.press("BSpace", "BSpace", "BSpace", "BSpace");
     await on.type('{"town":"Bonn"}');
     await on.press("Enter");
-    await on.shows("words (separated by commas, or as JSON)");
+    await on.shows("Words (separated by commas, or as JSON)");
     await on.type("one,two");
     await on.press("Enter");
-    await on.shows("sizes (separated by commas, or as JSON)");
+    await on.shows("Sizes (separated by commas, or as JSON)");
     await on.type("[1,2]");
     await on.press("Enter");
     await on.shows('{"address":{"town":"Bonn"},"words":["one","two"],"sizes":[1,2]}');
