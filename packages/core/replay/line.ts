@@ -183,15 +183,8 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
 
   /** Runs the first code of a branch, also for a callback that has lost what it follows from. */
   function first<T>(branch: string, at: Position, work: () => T): T {
-    const lost = () => ({
-      id: nextId(),
-      of: line,
-      epoch: line.settled,
-      isInDrain: line.isInDrain,
-      isOutside: true,
-      via: undefined,
-      seen: 0n,
-    });
+    const epoch = line.isInDrain ? line.settled : line.settled + 0.5;
+    const lost = () => ({ id: nextId(), of: line, epoch, isInDrain: line.isInDrain, isOutside: true, via: undefined, seen: 0n });
     const execution = own() ?? executionOf(lost(), undefined, undefined);
     execution.entering.push({ branch, at });
     try {

@@ -8,7 +8,7 @@ import type { Scope } from "../ports.ts";
 export interface Segment {
   readonly id: number;
   readonly of: LineState;
-  /** Settlements before it. */
+  /** Settlements before it; half more between two drains. */
   readonly epoch: number;
   readonly isInDrain: boolean;
   readonly isOutside: boolean;

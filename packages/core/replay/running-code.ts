@@ -152,7 +152,7 @@ function segmentAfter({ created: own, parent }: Mark): Segment {
   return {
     id: nextId(),
     of: line,
-    epoch: line.settled,
+    epoch: line.isInDrain ? line.settled : line.settled + 0.5,
     isInDrain: line.isInDrain,
     isOutside: !line.isInDrain || !awaited || !trigger || hasAwaitedElse(own, awaited, trigger),
     via: awaited?.calledIn ? awaited.calledIn.id : trigger?.via,

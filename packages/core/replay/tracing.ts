@@ -147,8 +147,9 @@ export function collects(below: (...given: never[]) => unknown): Execution | und
   const [promise, { of }] = one;
   const mark = Marked.of(promise);
   const seen = (mark?.created.seen ?? 0n) | (Marked.of(mark?.blockedOn)?.settledBy?.seen ?? 0n);
+  const epoch = of.isInDrain ? of.settled : of.settled + 0.5;
   const execution = executionOf(
-    { id: nextId(), of, epoch: of.settled, isInDrain: of.isInDrain, isOutside: true, via: undefined, seen },
+    { id: nextId(), of, epoch, isInDrain: of.isInDrain, isOutside: true, via: undefined, seen },
     promise,
     undefined,
   );
