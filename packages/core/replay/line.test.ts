@@ -727,6 +727,25 @@ describe("items of a Promise.all are told apart by their numbers exactly if they
     expect(calls.map(({ key }) => key).toSorted()).toEqual(keys);
   });
 
+  test("a promise that no code of the handler has made, and then given a reaction to a call", async () => {
+    const { run, calls } = create({
+      latencies: [],
+      handler: async ({ effects, save }) =>
+        await Promise.all(
+          ITEMS.map(async (item) => {
+            let made: Promise<void> | undefined;
+            // The item that comes to its await last goes on first: nothing of ctx settles in between.
+            await effects.step(`make-${item}`, () => void (made = wait(40 - 15 * position(item))));
+            await made;
+            void effects.step(`look-${item}`, () => 1).then(() => undefined);
+            return await save(item);
+          }),
+        ),
+    });
+    expect((await run()).type).toBe("parked");
+    expect(calls.map(({ key }) => key).toSorted()).toEqual(BY_NUMBER);
+  });
+
   test("a promise that another run has settled, in a cache", async () => {
     const cached = new Map<string, Promise<unknown>>();
     const handler: Handler = async ({ effects, save }) => {

@@ -8,7 +8,7 @@ import type { Scope } from "../ports.ts";
 export interface Segment {
   readonly id: number;
   readonly of: LineState;
-  /** Settlements before it; half more between two drains. */
+  /** Settlements before it; half more between two drains, since code there is never the one that awaited in the drain before (`listenedTo`). */
   readonly epoch: number;
   readonly isInDrain: boolean;
   readonly isOutside: boolean;
