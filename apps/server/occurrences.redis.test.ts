@@ -61,6 +61,9 @@ describe("events", () => {
     expect(events.map(({ name }) => name)).toEqual([
       "ask.opened",
       "ask.settled",
+      "ask.claimed",
+      "ask.released",
+      "ask.commented",
       "ask.reminded",
       "ask.escalated",
       "task.changed",

@@ -23,7 +23,8 @@ export interface OutboxEntry {
 export interface OutboxChange {
   /**
    * `handed`: the question is put to this audience as well, because somebody has handed their part on or it was
-   * escalated. `reminded` and `escalated`: nobody has answered it for a time.
+   * escalated. `reminded` and `escalated`: nobody has answered it for a time. `claimed`, `released` and `commented`: somebody
+   * is on it, is no longer, or has said something about it.
    */
   readonly what: "asked" | "handed" | ThreadNews | "answered" | "overdue" | "withdrawn" | "closed" | "completed" | "failed" | "cancelled";
   /** Of the ask; absent where the task ended. */

@@ -236,7 +236,7 @@ export interface ParentDue {
 }
 
 /** What others may hear of what happens around an ask. */
-export type ThreadNews = "reminded" | "escalated";
+export type ThreadNews = "claimed" | "released" | "commented" | "reminded" | "escalated";
 
 export interface ThreadRequest {
   readonly taskId: string;

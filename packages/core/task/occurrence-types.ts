@@ -4,7 +4,17 @@
  */
 import type { JsonObject } from "../values/json.ts";
 
-export const OCCURRENCE_TYPES = ["ask.opened", "ask.settled", "ask.reminded", "ask.escalated", "task.changed", "task.ended"] as const;
+export const OCCURRENCE_TYPES = [
+  "ask.opened",
+  "ask.settled",
+  "ask.claimed",
+  "ask.released",
+  "ask.commented",
+  "ask.reminded",
+  "ask.escalated",
+  "task.changed",
+  "task.ended",
+] as const;
 export type OccurrenceType = (typeof OCCURRENCE_TYPES)[number];
 
 export interface OccurrenceDescription {
@@ -75,6 +85,21 @@ export const OCCURRENCES: { readonly [Type in OccurrenceType]: OccurrenceDescrip
       },
       ["taskId", "key", "called", "end"],
     ),
+  },
+  "ask.claimed": {
+    description: "Somebody says that they are on a question that you may answer, or that your task asked.",
+    inputSchema: takes({ tool: TOOL, taskId: TASK, from: FROM }),
+    payloadSchema: gives(OPEN, ["taskId", "key", "called"]),
+  },
+  "ask.released": {
+    description: "Whoever was on a question that you may answer, or that your task asked, has given it back.",
+    inputSchema: takes({ tool: TOOL, taskId: TASK, from: FROM }),
+    payloadSchema: gives(OPEN, ["taskId", "key", "called"]),
+  },
+  "ask.commented": {
+    description: "Somebody commented on a question that you may answer or have accepted, or that your task asked.",
+    inputSchema: takes({ tool: TOOL, taskId: TASK, from: FROM }),
+    payloadSchema: gives(OPEN, ["taskId", "key", "called"]),
   },
   "ask.reminded": {
     description: "A question that you may answer is still open, and its tool reminds of it.",

@@ -168,6 +168,17 @@ describe("a comment", () => {
   });
 });
 
+test("each is told to others once, without a word of it, and a claim that is renewed is nothing new", async () => {
+  const { services, ref, requestsOf } = await asked();
+  await claimAsk(services, ref(frida));
+  await claimAsk(services, ref(frida));
+  await commentOnAsk(services, { ...ref(alice), text: "Which budget?" });
+  await releaseAsk(services, ref(frida));
+  await releaseAsk(services, ref(frida));
+  const told = (requestsOf("writeThread") as { readonly tells: readonly string[] }[]).map(({ tells }) => tells);
+  expect(told).toEqual([["claimed"], [], ["commented"], ["released"]]);
+});
+
 test("nothing of it exists for those who may not read the question", async () => {
   const { services, ref, requestsOf } = await asked();
   const strangers = [mallory, { ...frida, tenant: "acme" }, { ...frida, groups: [] }];

@@ -22,7 +22,7 @@ import {
 import { aboutOf } from "../asks/about.ts";
 import { audienceProblems } from "../asks/ask-policy.ts";
 import { ParleyError } from "../errors.ts";
-import type { ThreadRequest } from "../ports.ts";
+import type { ThreadNews, ThreadRequest } from "../ports.ts";
 import type { Addressees, Ask, Task, ThreadEntry, Violation } from "../task.ts";
 import { type ClaimRead, claimRead } from "./list-asks.ts";
 import { openAsk, type ReadAsk, readAsk } from "./read-ask.ts";
@@ -151,7 +151,7 @@ async function join(
     written = wanted;
     const audit = withAudit(services, ref, () => ({ ...factOf(services, action, task, ask), ...fact?.(taskId) }));
     const { tenant } = task.call;
-    const { entry: _, ...rest } = wanted;
+    const { entry, ...rest } = wanted;
     const became = await store.writeThread({
       taskId,
       key,
@@ -159,6 +159,7 @@ async function join(
       ...(thread && { seen: thread.revision }),
       ...(tenant !== undefined && { tenant }),
       ...rest,
+      tells: tellsOf(entry),
       nowMs: clock.now(),
       ...audit,
     });
@@ -168,6 +169,11 @@ async function join(
     return done(ref, action, written);
   }
   throw new ParleyError("UNAVAILABLE", "too many people did something with this question at once: try again");
+}
+
+/** To whom it is handed on is told by itself, and of a claim that is renewed there is nothing new. */
+function tellsOf(entry: ThreadEntry | undefined): readonly ThreadNews[] {
+  return !entry || entry.what === "asked" || entry.what === "delegated" ? [] : [entry.what];
 }
 
 /** Throws TASK_NOT_FOUND unless the caller may read how it ended. */

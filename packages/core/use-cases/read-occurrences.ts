@@ -142,9 +142,15 @@ type AskType = Exclude<OccurrenceType, "task.changed" | "task.ended">;
 const OF_ASKS: { readonly [Type in AskType]: ReadonlySet<OutboxChange["what"]> } = {
   "ask.opened": OPENED,
   "ask.settled": SETTLED,
+  "ask.claimed": new Set(["claimed"]),
+  "ask.released": new Set(["released"]),
+  "ask.commented": new Set(["commented"]),
   "ask.reminded": new Set(["reminded"]),
   "ask.escalated": new Set(["escalated"]),
 };
+
+/** Of a question to others, the owner of its task hears these. */
+const OF_OWNERS = new Set<OccurrenceType>(["ask.settled", "ask.claimed", "ask.released", "ask.commented", "ask.escalated"]);
 
 /** Whether the task itself went on. */
 function isOfTask(what: OutboxChange["what"]): boolean {
@@ -171,14 +177,15 @@ function mayConcern(
       return isMine && !call.hidden && isOfTask(what);
     case "ask.opened":
     case "ask.settled":
+    case "ask.claimed":
+    case "ask.released":
+    case "ask.commented":
     case "ask.reminded":
     case "ask.escalated": {
       if (key === undefined || !OF_ASKS[filter.type].has(what)) return false;
       if (filter.from !== undefined && (filter.from === "me") !== isOwner) return false;
       const isAsked = audience.length === 0 ? isOwner : audience.some((name) => names.has(name));
-      // Of a question to others, the owner hears the end, and that more people are asked.
-      const isOfOwner = filter.type === "ask.settled" || filter.type === "ask.escalated";
-      return isOwner ? isMine && (isAsked || isOfOwner) : isAsked;
+      return isOwner ? isMine && (isAsked || OF_OWNERS.has(filter.type)) : isAsked;
     }
   }
 }
@@ -238,9 +245,9 @@ async function dataOf(
   if (!ask) return undefined;
   if (ask.state === "settled") return type === "ask.opened" ? { ...about, isOpen: false } : undefined;
   // The caller's own task asks others.
-  if (ask.state === "of-others" && !(type === "ask.escalated" && isOwner)) return undefined;
-  // Who has accepted is done.
-  if (ask.state === "accepted" && type !== "ask.opened") return undefined;
+  if (ask.state === "of-others" && !(isOwner && OF_OWNERS.has(type))) return undefined;
+  // Who has accepted is done, and may still be asked something in a comment.
+  if (ask.state === "accepted" && type !== "ask.opened" && type !== "ask.commented") return undefined;
   return {
     ...about,
     kind: ask.kind,

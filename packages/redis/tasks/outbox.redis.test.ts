@@ -182,6 +182,33 @@ describe("who hears what", () => {
     for (const who of [bob, lea, operator]) expect(await heard(who, "ask.escalated")).toEqual([]);
   });
 
+  test("a claim, its release and a comment are heard by who may answer and by the owner, and by others not", async () => {
+    const taskId = await life().parked([anAsk("size", FOR_FINANCE), anAsk("own")], { principal: "ada" });
+    const around = ["ask.claimed", "ask.released", "ask.commented"] as const;
+    let seen: number | undefined;
+    for (const [index, tells] of (["claimed", "released", "commented"] as const).entries()) {
+      const thread = { comments: index === 2 ? 1 : 0 };
+      const asks = { taskId, key: "size", digest: "digest-of-size", nowMs: Date.now(), history: [] };
+      // oxlint-disable-next-line no-await-in-loop -- each is written by who has read the last one
+      expect(await opened.store.writeThread({ ...asks, thread, tells: [tells], ...(seen !== undefined && { seen }) })).toBe("accepted");
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      seen = (await opened.store.load(taskId))!.asks.find(({ key }) => key === "size")!.thread!.revision;
+    }
+    const operator = { isOperator: true } as never;
+    for (const type of around) {
+      // oxlint-disable no-await-in-loop -- one after another, so that a failure names its type
+      expect(await heard(bob, type), type).toMatchObject([{ taskId, key: "size", from: "others", kind: "form", priority: "normal" }]);
+      expect(await heard(ada, type), type).toMatchObject([{ taskId, key: "size", from: "me" }]);
+      expect(await heard(ada, type, { from: "others" }), type).toEqual([]);
+      expect(await heard(callerNamed("eve", { groups: ["sales"] }), type), type).toEqual([]);
+      expect(await heard(operator, type), type).toMatchObject([{ key: "size", to: FOR_FINANCE.audience.to, owner: "ada" }]);
+      // oxlint-enable no-await-in-loop
+    }
+    expect(await heard(ada, "task.changed")).toMatchObject([{ change: "asked" }, { change: "asked" }]);
+    await life().answer(taskId, "size", "4");
+    for (const who of [ada, bob, operator]) expect(await heard(who, "ask.commented")).toEqual([]);
+  });
+
   test("a child's question is heard of once: by its owner at the task that was called, by others at the child", async () => {
     const rootId = await life().create({ principal: "ada" });
     const token = await life().begin({ taskId: rootId, run: 1 });
@@ -197,6 +224,10 @@ describe("who hears what", () => {
     await life().park(childId, await life().begin({ taskId: childId, run: 1 }), [anAsk("salt"), anAsk("pepper", FOR_FINANCE)]);
     expect(await heard(ada, "ask.opened")).toMatchObject([{ taskId: rootId, key: "cook:salt" }]);
     expect(await heard(bob, "ask.opened")).toMatchObject([{ taskId: childId, key: "pepper" }]);
+    const asks = { taskId: childId, key: "pepper", digest: "digest-of-pepper", nowMs: Date.now(), history: [] };
+    expect(await opened.store.writeThread({ ...asks, thread: { comments: 1 }, tells: ["commented"] })).toBe("accepted");
+    expect(await heard(ada, "ask.commented")).toMatchObject([{ taskId: rootId, key: "cook:pepper" }]);
+    expect(await heard(bob, "ask.commented")).toMatchObject([{ taskId: childId, key: "pepper" }]);
     await life().answer(childId, "pepper", "4");
     expect(await heard(ada, "ask.settled")).toMatchObject([{ taskId: rootId, key: "cook:pepper", from: "me", end: "answered" }]);
     expect(await heard(ada, "ask.opened")).toHaveLength(1);

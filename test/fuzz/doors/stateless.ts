@@ -1,4 +1,5 @@
 /** POST /mcp of 2026-07-28: every method, with everything that can be wrong with its params, envelope, headers and bytes. */
+import { OCCURRENCE_TYPES } from "@parley/core";
 import fc from "fast-check";
 import type { Door } from "../door.ts";
 import { type AnyChange, type Due, finish } from "../draw/changes.ts";
@@ -314,7 +315,7 @@ const METHODS: { readonly [method: string]: Method } = {
   "events/poll": {
     params: fc.record(
       {
-        name: fc.constantFrom("ask.opened", "ask.settled", "task.changed", "task.ended"),
+        name: fc.constantFrom(...OCCURRENCE_TYPES),
         arguments: fc.constantFrom<JsonObject>({}, { tool: "several" }, { taskId: "0-AAAAAAAAAAAAAAAAAAAAAA" }),
         cursor: fc.constant(null),
         maxEvents: fc.constantFrom(1, 50, 1_000_000),
