@@ -209,6 +209,23 @@ describe("who hears what", () => {
     for (const who of [ada, bob, operator]) expect(await heard(who, "ask.commented")).toEqual([]);
   });
 
+  test("who has accepted still hears a comment, and not who is on it", async () => {
+    const audience = { ...FOR_FINANCE.audience, quorum: 2 };
+    const taskId = await life().parked([anAsk("size", { audience })], { principal: "ada" });
+    const asks = { taskId, key: "size", digest: "digest-of-size", nowMs: Date.now() };
+    const quorum = { acceptances: [{ by: "bob", content: {}, atMs: 1 }], missing: 1 };
+    const answer = { action: "accept", content: {} } as const;
+    expect(await opened.store.answer({ ...asks, answer, quorum, graceMs: 1_000 })).toMatchObject({ receipt: "accepted" });
+    const tells = ["claimed", "commented"] as const;
+    expect(await opened.store.writeThread({ ...asks, thread: { comments: 1 }, history: [], tells })).toBe("accepted");
+    const others = callerNamed("carol", { groups: ["finance"] });
+    expect([await heard(bob, "ask.commented"), await heard(bob, "ask.claimed")]).toMatchObject([[{ key: "size" }], []]);
+    expect([await heard(others, "ask.commented"), await heard(others, "ask.claimed")]).toMatchObject([
+      [{ key: "size" }],
+      [{ key: "size" }],
+    ]);
+  });
+
   test("a child's question is heard of once: by its owner at the task that was called, by others at the child", async () => {
     const rootId = await life().create({ principal: "ada" });
     const token = await life().begin({ taskId: rootId, run: 1 });
