@@ -5,12 +5,13 @@
  *   tool    { name, version, annotations }
  *   caller  { id, person, tenant }, each "" if it is unknown
  *
- * A condition that fails, that is no yes or no, or that would look at too much, does not say no: whoever evaluates it stops the call.
+ * A condition that fails, that is no yes or no, or that would look at too much (effort.ts), does not say no: whoever evaluates it stops the call.
  * Regular expressions are RE2's, which are linear in the text.
  */
 import { type CelResult, celEnv, isCelError, parse, plan } from "@bufbuild/cel";
 import { strings } from "@bufbuild/cel/ext";
 import { type JsonObject, jsonExceeds } from "@parley/core";
+import { metered, PARTS_MAX, renewEffort } from "./effort.ts";
 
 export interface ConditionInput {
   readonly args: JsonObject;
@@ -21,10 +22,8 @@ export interface ConditionInput {
 export type Condition = (input: ConditionInput) => boolean | { readonly problem: string };
 
 export const CONDITION_CHARS_MAX = 2_000;
-/** Arguments with more values are too much for a condition that looks at each of them: a thousand take about 25 ms. */
-const LOOPED_VALUES_MAX = 2_000;
 
-const environment = celEnv({ funcs: strings });
+const environment = metered(celEnv({ funcs: strings }));
 
 /** Throws an Error with one sentence if the text is no condition. */
 export function readCondition(text: string): Condition {
@@ -49,11 +48,14 @@ export function readCondition(text: string): Condition {
   if (used.loops > 1) throw new Error("has a loop within a loop, which could take minutes");
   const evaluate = plan(environment, parsed) as (bindings: object) => CelResult;
   // A function that CEL does not have is found when it is called. Nothing else fails in the same way.
+  renewEffort();
   const tried = evaluate(TRIAL);
   if (isCelError(tried) && /unbound function/.test(tried.message)) throw new Error(tried.message);
   return (input) => {
-    if (used.loops > 0 && jsonExceeds(JSON.stringify(input.args), { depthMax: Infinity, valuesMax: LOOPED_VALUES_MAX }) !== undefined)
-      return { problem: `the arguments have more than ${LOOPED_VALUES_MAX} values, too many for a condition with a loop` };
+    // A loop over a thousand values takes about 25 ms.
+    if (used.loops > 0 && jsonExceeds(JSON.stringify(input.args), { depthMax: Infinity, valuesMax: PARTS_MAX }) !== undefined)
+      return { problem: `the arguments have more than ${PARTS_MAX} values, too many for a condition with a loop` };
+    renewEffort();
     const result = evaluate(input);
     if (isCelError(result)) return { problem: result.message };
     return typeof result === "boolean" ? result : { problem: "it is neither true nor false" };

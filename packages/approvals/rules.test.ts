@@ -250,6 +250,48 @@ test("a condition with a loop is not evaluated over more values than it may look
   expect(read.decide(tool("t"), list(2_001), ADA)).toMatchObject({ type: "deny", rule: "a" });
 });
 
+describe("no arguments make a condition take long: it is refused, or decided, at once", () => {
+  const text = "a".repeat(1_000_000);
+  const half = text.slice(0, 500_000);
+  const list = Array.from({ length: 1_900 }, (_, i) => i);
+  test.each<[string, JsonObject, string]>([
+    ["args.list.all(x, !args.text.contains('b'))", { list, text }, "deny"],
+    ["args.list.all(x, args.text.upperAscii() != '')", { list, text }, "deny"],
+    ["args.list.all(x, args.text.size() > 3)", { list, text }, "deny"],
+    ["args.list.all(x, args.text != args.text + 'a')", { list, text }, "deny"],
+    ["args.list.all(x, !(args.text + 'a' in [args.text, 'b']))", { list, text }, "deny"],
+    ["args.list.map(x, args.text + 'b').join(args.text).contains('c')", { list, text }, "deny"],
+    [`args.list${".map(x, x)".repeat(190)}.all(x, true)`, { list }, "deny"],
+    [`args.list.all(x, ${Array(180).fill("x == x").join(" && ")})`, { list }, "deny"],
+    [`args.list.all(x, ${Array(180).fill("x != x").join(" || ")} || true)`, { list }, "deny"],
+    ["!args.text.contains(args.find)", { text: half, find: `${"a".repeat(125_000)}b${"a".repeat(125_000)}` }, "deny"],
+    ["args.text.indexOf(args.find) < 0", { text: half, find: `${"a".repeat(125_000)}b${"a".repeat(125_000)}` }, "deny"],
+    ["args.text.replace('a', 'bb') != ''", { text }, "deny"],
+    ["args.text.replace('', args.text) != ''", { text }, "deny"],
+    ["args.text.split('').all(c, c == 'a')", { text }, "deny"],
+    ["args.text.matches(args.pattern)", { text, pattern: "(a?){500}(a|b|ab)*c$" }, "deny"],
+    ["args.list.all(x, args.tree == args.other)", { list, tree: { a: [text] }, other: { a: [text] } }, "deny"],
+    ["args.list.exists(x, args.text.contains('b')) || true", { list, text }, "deny"],
+    // What a rule is likely to ask passes.
+    ["!args.text.contains('..') && args.text.startsWith('a') && args.text.upperAscii() != ''", { text }, "allow"],
+    ["args.text.replace('b', '').matches('^[a-z]+$')", { text }, "allow"],
+    [
+      "args.paths.all(p, p.startsWith('/srv/') && !p.contains('..') && p.matches('^[a-z0-9/_-]+$') && !(p in ['/srv/a', '/srv/b']))",
+      { paths: Array.from({ length: 1_900 }, (_, i) => `/srv/data/${"directory/".repeat(8)}${i}`) },
+      "allow",
+    ],
+    ["args.paths.map(p, p + '/').filter(p, p != '').join(',').size() > 3", { paths: list.map((each) => `/srv/${each}`) }, "allow"],
+  ])("%#", (when, args, expected) => {
+    const read = rules({ default: "deny", rules: [{ name: "a", when, action: "allow" }] });
+    const before = process.cpuUsage();
+    const decision = read.decide(tool("t"), args, ADA);
+    const { user, system } = process.cpuUsage(before);
+    expect(decision).toMatchObject({ type: expected, rule: "a" });
+    // Of this process, so that others at work on the machine do not count. Some of these took minutes.
+    expect((user + system) / 1_000).toBeLessThan(5_000);
+  });
+});
+
 test("there may be as many rules, and a condition may be as long, as the bounds say, and not one more", () => {
   const of = (count: number) =>
     readRules({ default: "deny", rules: Array.from({ length: count }, (_, i) => ({ name: `r${i}`, tools: ["x"], action: "allow" })) });

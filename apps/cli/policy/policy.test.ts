@@ -43,7 +43,14 @@ test.each<[string, string, object, RegExp]>([
     {},
     /^waits for approval: rule deletes-need-a-colleague \(Deleting files\)\n.*groups operations, but not the caller\n.*172800 s/s,
   ],
-  ["files_write_file", '{"path":"/tmp/x"}', {}, /^runs at once: no rule fits, and the default allows it\n$/],
+  // What the page's condition is there for.
+  ...["/tmp/x", "/srv/../etc/passwd", "//etc/passwd", "srv/x", "/srv"].map((path): [string, string, object, RegExp] => [
+    "files_write_file",
+    JSON.stringify({ path }),
+    {},
+    /^is refused: rule write-below-srv-only\n/,
+  ]),
+  ["files_write_file", '{"path":"/srv/x"}', {}, /^runs at once: no rule fits, and the default allows it\n$/],
   ["files_write_file", "{}", { json: true }, /"type":"deny"/],
 ])("%s %s", async (tool, args, more, said) => {
   await explainPolicy(tool, { ...COMMON, args, ...more });
