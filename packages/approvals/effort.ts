@@ -7,7 +7,7 @@
 import { type CelEnv, isCelList, isCelMap } from "@bufbuild/cel";
 
 /** About 0.2 s on a machine of 2024. */
-export const EFFORT_MAX = 20_000_000;
+const EFFORT_MAX = 20_000_000;
 /** As many parts as a condition may loop over. */
 export const PARTS_MAX = 2_000;
 /** Of any call, with what a loop does around it. */
