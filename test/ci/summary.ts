@@ -8,7 +8,20 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Report } from "./reporter.ts";
 
-const SUITES = ["kubernetes", "test", "e2e", "simulation", "fuzz", "attack", "cluster", "chaos", "guarded-chaos", "races", "conformance"];
+const SUITES = [
+  "kubernetes",
+  "test",
+  "e2e",
+  "simulation",
+  "fuzz",
+  "attack",
+  "cluster",
+  "chaos",
+  "guarded-chaos",
+  "races",
+  "soak",
+  "conformance",
+];
 const LINES_MAX = 180;
 const LINE_CHARS_MAX = 1_000;
 /** Of the end of each failed step's log. */
