@@ -27,8 +27,9 @@ const asks = (name: string, title?: string, { schema = z.object({ ok: z.boolean(
       priority: z.enum(PRIORITIES).default("normal"),
       dueMs: z.number().optional(),
       mayHandOn: z.boolean().default(false),
+      leads: z.string().optional(),
     }),
-    async run({ message, group, timeout, priority, dueMs, mayHandOn }, ctx) {
+    async run({ message, group, timeout, priority, dueMs, mayHandOn, leads }, ctx) {
       const options = {
         message,
         timeout: timeout as "2 days",
@@ -36,6 +37,10 @@ const asks = (name: string, title?: string, { schema = z.object({ ok: z.boolean(
         ...(mayHandOn && { allow: ["delegate" as const] }),
         ...(dueMs !== undefined && { due: dueMs }),
         ...(group !== undefined && { to: { groups: [group] } }),
+        ...(leads !== undefined && {
+          remind: ["1 hour", "2 hours"] as const,
+          escalate: { after: "1 day" as const, to: { groups: [leads] } },
+        }),
       };
       return JSON.stringify(await (destructive ? ctx.confirm("it", { ...options, destructive }) : ctx.ask("it", { ...options, schema })));
     },
@@ -543,6 +548,61 @@ describe("around a question", () => {
     const record = (await open(query, "bob")).text;
     expect(around(record)).toMatch(/Which [^]*What happened[^]*carol declined/);
     expect(around(record)).not.toContain("<form");
+  });
+
+  test("what comes while nobody answers is shown beside it, and what came also in the list, to everyone who is asked", async () => {
+    const { open, taskIds, here, services } = await asked([
+      ["pay", { message: "Pay 1?", group: "finance", timeout: "3 days", leads: "<i>stock</i>" }],
+    ]);
+    const [taskId = ""] = taskIds;
+    const query = `?ask=${taskId}/it`;
+    const first = await open(query, "bob");
+    const stock = "<bdi>the group &lt;i&gt;stock&lt;/i&gt;</bdi>";
+    expect(first.text).toMatch(
+      /If nobody answers<\/dt><dd>Reminder on <time[^>]*>[^<]*<\/time><br>On <time[^>]*>[^<]*<\/time> also asked: <bdi>/,
+    );
+    expect(first.text).toContain(`also asked: ${stock}</dd>`);
+    expect(first.text).not.toMatch(/Reminded<|Also asked<|>reminded</);
+    const german = { "accept-language": "de" };
+    expect((await open(query, "bob", german)).text).toMatch(/Erinnerung am <time[^]*<br>Am <time[^]*auch gefragt: <bdi>die Gruppe/);
+    const page = await (await fetch(new URL(`/asks/${taskId}/it`, here.url), { headers: { "x-principal": "bob" } })).text();
+    expect(page).toContain(`also asked: ${stock}</dd>`);
+    const [ask] = (await services.store.load(taskId))?.asks ?? [];
+    const { digest = "", askedAtMs = 0 } = ask ?? {};
+    const happen = async (thread: object, what: "reminded" | "escalated") => {
+      const seen = (await services.store.load(taskId))?.asks[0]?.thread?.revision;
+      const written = await services.store.writeThread({
+        taskId,
+        key: "it",
+        digest,
+        ...(seen !== undefined && { seen }),
+        thread: { comments: 0, reminded: { count: 1, atMs: askedAtMs }, ...thread },
+        history: [what === "reminded" ? { what, atMs: askedAtMs } : { what, atMs: askedAtMs, to: { groups: ["<i>stock</i>"] } }],
+        nowMs: askedAtMs,
+      });
+      expect(written).toBe("accepted");
+    };
+
+    await happen({}, "reminded");
+    const changed = await open(query, "carol", { "if-none-match": first.headers.get("etag") ?? "" });
+    expect([changed.status, changed.text]).toEqual([200, expect.stringMatching(/Reminded<\/dt><dd><time[^]*<dd>Reminder on <time/)]);
+    expect(changed.text).toContain('<span class="tag later">reminded</span>');
+    await happen({ escalatedTo: [{ groups: ["<i>stock</i>"] }] }, "escalated");
+    const { text } = await open(query, "bob");
+    expect(text).toContain(`<span class="tag later">also asked: ${stock}</span>`);
+    expect(text).toMatch(/Also asked<\/dt><dd><bdi>the group[^]*Reminded<\/dt><dd><time[^]*<dd>Reminder on <time/);
+    expect(text).not.toMatch(/On <time[^>]*>[^<]*<\/time> also asked/);
+    expect((await open("", "bob", german)).text).toContain("auch gefragt: <bdi>die Gruppe");
+    const timeline = await fetch(new URL(`/play/api/tasks/${taskId}/timeline`, here.url), { headers: { "x-principal": "ann" } });
+    expect(await timeline.json()).toMatchObject({
+      asks: [
+        {
+          remindedAtMs: askedAtMs,
+          escalatedTo: [{ groups: ["<i>stock</i>"] }],
+          upcoming: [{ what: "reminded", atMs: askedAtMs + 7_200_000 }],
+        },
+      ],
+    });
   });
 
   test("is not for those who are not asked, of one's own question, blank, too long, late, or beyond what a question has", async () => {

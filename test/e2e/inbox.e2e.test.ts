@@ -53,6 +53,8 @@ const asking = catalogue([
       ],
       to: FINANCE,
       allow: ["delegate"],
+      remind: "4 hours",
+      escalate: { after: "1 day", to: { groups: ["board"] } },
       timeout: "2 days",
       onTimeout: "decline",
     }),

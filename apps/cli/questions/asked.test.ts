@@ -29,3 +29,19 @@ test("a question says who is on it, who handed it on, and how many comments it h
     `${plain} · you are on it · 1 comment`,
   );
 });
+
+test("a question says what happened and what comes next while nobody answers", () => {
+  const plain = "asked 3 minutes ago · closes in 2 days, and then it counts as declined";
+  const leads = { groups: ["le\u001b[2Jads"] };
+  const upcoming = [
+    { what: "reminded" as const, at: "2026-11-29T10:00:00Z" },
+    { what: "escalated" as const, at: "2026-11-29T12:00:00Z", to: leads },
+  ];
+  expect(whenAsked({ ...ASK, upcoming }, NOW_MS)).toBe(`${plain} · reminder in 60 minutes`);
+  expect(whenAsked({ ...ASK, remindedAt: "2026-11-29T08:58:00Z", upcoming: upcoming.slice(1) }, NOW_MS)).toBe(
+    `${plain} · reminded 2 minutes ago · in 3 hours also asked: leads`,
+  );
+  expect(whenAsked({ ...ASK, escalatedTo: [leads, "tenant"], upcoming: [] }, NOW_MS)).toBe(
+    `${plain} · also asked: leads, everyone in your organisation`,
+  );
+});

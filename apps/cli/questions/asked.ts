@@ -22,10 +22,10 @@ export function whoAsks({ tool, owner }: Pick<AskSummary, "tool" | "owner">): st
 }
 
 /** `urgent · asked 3 minutes ago · open for 2 days, then it counts as declined`. */
-export function whenAsked(given: AskSummary, nowMs: number): string {
+export function whenAsked(given: AskSummary & Pick<Partial<OpenAsk>, "upcoming">, nowMs: number): string {
   // A server may send a text where it should send a number.
   const ask = cleanAll(given);
-  const { priority, askedAt, due, audience, accepted = 0, claimedBy, commentCount = 0, delegatedBy } = ask;
+  const { priority, askedAt, due, audience, accepted = 0, claimedBy, commentCount = 0, delegatedBy, remindedAt, upcoming } = ask;
   const parts = [
     ...(priority === "normal" ? [] : [cleanLine(priority)]),
     `asked ${relative(Date.parse(askedAt), nowMs)}`,
@@ -36,8 +36,34 @@ export function whenAsked(given: AskSummary, nowMs: number): string {
     ...(claimedBy ? [claimedBy.isCaller ? "you are on it" : `${nameOf(claimedBy)} is on it`] : []),
     ...(delegatedBy ? [`handed on by ${nameOf(delegatedBy)}`] : []),
     ...(commentCount > 0 ? [counted(commentCount, "comment")] : []),
+    ...promptTexts(
+      {
+        ...ask,
+        ...(remindedAt !== undefined && { remindedAtMs: Date.parse(remindedAt) }),
+        upcoming: (upcoming ?? []).map(({ at, ...rest }) => ({ ...rest, atMs: Date.parse(at) })),
+      },
+      nowMs,
+    ),
   ];
   return parts.join(" · ");
+}
+
+interface Prompted {
+  readonly remindedAtMs?: number;
+  readonly escalatedTo?: readonly Audience["to"][];
+  readonly upcoming?: readonly { readonly what: string; readonly atMs: number; readonly to?: Audience["to"] }[];
+}
+
+/** `reminded 2 hours ago`, `also asked: leads`, `reminder in 3 days`: what happened while nobody answered, and what comes next. */
+export function promptTexts({ remindedAtMs, escalatedTo, upcoming = [] }: Prompted, nowMs: number): readonly string[] {
+  const names = (to: Audience["to"]) => peopleText({ audience: { to } });
+  const [next] = upcoming;
+  const comes = next && relative(next.atMs, nowMs);
+  return [
+    ...(remindedAtMs === undefined ? [] : [`reminded ${relative(remindedAtMs, nowMs)}`]),
+    ...(escalatedTo ? [`also asked: ${escalatedTo.map(names).join(", ")}`] : []),
+    ...(next ? [next.to === undefined ? `reminder ${comes}` : `${comes} also asked: ${names(next.to)}`] : []),
+  ];
 }
 
 function nameOf({ name, principal }: { readonly name?: string; readonly principal: string }): string {

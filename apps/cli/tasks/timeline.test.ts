@@ -27,6 +27,12 @@ test("a question without a quorum shows no number of people", () => {
   expect(of({ isPutToOthers: false, refusals: 3 })).toContain("question  release  open, 3 answers refused\n");
 });
 
+test("a question shows what happened and what comes next while nobody answers, and nothing of it otherwise", () => {
+  expect(of({})).not.toContain("also");
+  const upcoming = [{ what: "escalated" as const, atMs: NOW_MS + 7_200_000, to: { people: ["sam\u001b[2J"] } }];
+  expect(of({ remindedAtMs: NOW_MS - 120_000, upcoming })).toMatch(/\n {21}also {5}reminded 2 minutes ago · in 2 hours also asked: sam$/);
+});
+
 test("a task that no worker has begun is shown as queued, and a run by its number", () => {
   const shown = (run: number): string =>
     showTimeline({ task: { run, generation: 0 }, nowMs: NOW_MS, asks: [], journal: { entries: 0, settled: 0, lines: [] } }).join("\n");

@@ -3,6 +3,7 @@ import type { TaskTimeline, TimelineAsk, TimelineCall, TimelineLine } from "@par
 import type { SettledAsk } from "../client/api-client.ts";
 import type { Reached } from "../client/reach.ts";
 import { readAsk } from "../questions/answer-ask.ts";
+import { promptTexts } from "../questions/asked.ts";
 import { cleanAll, cleanLine } from "../terminal/terminal.ts";
 import { moment } from "../terminal/times.ts";
 import { counted } from "../terminal/counted.ts";
@@ -93,6 +94,7 @@ function showCall({ key, tool, child, askedAtMs, deadlineMs }: TimelineCall, now
 
 function showOpen(ask: TimelineAsk, nowMs: number): string {
   const { key, askedAtMs, deadlineMs, onTimeout, isPutToOthers, refusals, accepted, quorum, mine } = ask;
+  const prompts = promptTexts(ask, nowMs);
   const others = isPutToOthers ? ", asked of others" : "";
   const tally = accepted === undefined ? "" : `, accepted by ${accepted} of ${quorum} people${mine === true ? ", you among them" : ""}`;
   const refused = refusals === undefined ? "" : `, ${counted(refusals, "answer")} refused`;
@@ -100,5 +102,6 @@ function showOpen(ask: TimelineAsk, nowMs: number): string {
     `${"?".padStart(9)}  question  ${cleanLine(key)}  open${others}${tally}${refused}`,
     `${" ".repeat(21)}asked    ${moment(askedAtMs, nowMs)}`,
     `${" ".repeat(21)}until    ${moment(deadlineMs, nowMs)}, then ${cleanLine(onTimeout)}`,
+    ...(prompts.length > 0 ? [`${" ".repeat(21)}also     ${prompts.join(" · ")}`] : []),
   ].join("\n");
 }

@@ -1,5 +1,15 @@
 /** The timeline of a task as the playground, the command line and the API show it. docs/playground.md describes the response. */
-import { type Ask, type AwaitedCall, callKey, type Caller, type FeedItem, type JournalLine, readTimeline, SCOPES } from "@parley/core";
+import {
+  type Ask,
+  type AwaitedCall,
+  callKey,
+  type Caller,
+  type FeedItem,
+  type JournalLine,
+  readTimeline,
+  SCOPES,
+  upcomingPrompts,
+} from "@parley/core";
 import type { TaskTimeline, TimelineAsk, TimelineCall, TimelineLine } from "@parley/core/timeline";
 import type { FrontEnd } from "./front-end.ts";
 import { requireScopes } from "./protected-resource.ts";
@@ -45,7 +55,9 @@ export async function getTimeline({ services, resource }: FrontEnd, { caller, ta
 }
 
 /** Leaves out the message of an ask to others, which only they may read. */
-function openAsk({ key, request, askedAtMs, deadlineMs, onTimeout, refused, audience, tally }: Ask, isPutToOthers: boolean): TimelineAsk {
+function openAsk(ask: Ask, isPutToOthers: boolean): TimelineAsk {
+  const { key, request, askedAtMs, deadlineMs, onTimeout, refused, audience, tally, thread: { reminded, escalatedTo } = {} } = ask;
+  const upcoming = upcomingPrompts(ask);
   return {
     key,
     type: request.type,
@@ -56,6 +68,9 @@ function openAsk({ key, request, askedAtMs, deadlineMs, onTimeout, refused, audi
     isPutToOthers,
     ...(tally && audience?.quorum !== undefined && { accepted: tally.accepted, quorum: audience.quorum, mine: tally.mine }),
     ...(refused && { refusals: refused.count }),
+    ...(reminded && { remindedAtMs: reminded.atMs }),
+    ...(escalatedTo && { escalatedTo }),
+    ...(upcoming.length > 0 && { upcoming }),
   };
 }
 

@@ -3,7 +3,7 @@ import { inputsOf } from "@parley/web/form";
 import { expect, test } from "vitest";
 import { DE } from "./de.ts";
 import { EN } from "./en.ts";
-import { distanceText, durationText, ENGLISH, filled, inWords, momentText, readerOf } from "./texts.ts";
+import { distanceText, durationText, ENGLISH, filled, inWords, momentText, readerOf, todayText } from "./texts.ts";
 
 type Node = { readonly [name: string]: string | Node };
 
@@ -45,6 +45,19 @@ test("a time is written in the person's own zone if it is known, and names the z
   expect(momentText(reader, at)).toBe("28. Nov. 2026, 19:05");
   for (const zone of ["Nowhere", "x".repeat(100), "%3Cscript%3E"])
     expect(readerOf({ headers: { cookie: `parley-zone=${zone}` } }).zone).toBeUndefined();
+});
+
+test("the time alone is of today as the person's clock has it", () => {
+  const at = Date.UTC(2026, 10, 28, 22, 30);
+  const later = Date.UTC(2026, 10, 28, 23, 30);
+  expect(todayText(ENGLISH, at, later)).toBe("22:30 UTC");
+  const readIn = (language: string, zone: string) =>
+    readerOf({ headers: { "accept-language": language, cookie: `parley-zone=${encodeURIComponent(zone)}` } });
+  // There, midnight lies between the two.
+  expect(todayText(readIn("de-DE", "Europe/Berlin"), at, later)).toBeUndefined();
+  expect(todayText(readIn("de-DE", "Europe/Berlin"), later, later)).toBe("0:30");
+  expect(todayText(readIn("en-US", "America/New_York"), at, later)).toMatch(/^5:30\sPM$/);
+  expect(todayText(ENGLISH, at - 86_400_000, at)).toBeUndefined();
 });
 
 test("a distance is in the largest unit of which there are two", () => {

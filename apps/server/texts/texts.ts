@@ -83,6 +83,15 @@ export function momentText({ locale, zone }: Reader, ms: number): string {
   ).format(ms);
 }
 
+/** The time alone, of a moment of the person's today. Undefined for another day's. */
+export function todayText({ locale, zone }: Reader, ms: number, nowMs: number): string | undefined {
+  const timeZone = zone ?? "UTC";
+  const day = new Intl.DateTimeFormat("en", { timeZone, dateStyle: "short" });
+  if (day.format(ms) !== day.format(nowMs)) return undefined;
+  const style = { hour: "numeric", minute: "2-digit", timeZone } as const;
+  return new Intl.DateTimeFormat(locale, zone === undefined ? { ...style, timeZoneName: "short" } : style).format(ms);
+}
+
 const UNITS = [
   ["day", 86_400_000],
   ["hour", 3_600_000],

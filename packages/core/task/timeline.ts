@@ -3,7 +3,7 @@
  * read it. docs/playground.md shows an example.
  */
 import type { JournalLine } from "../journal.ts";
-import type { TaskStatus } from "../task.ts";
+import type { Audience, TaskStatus } from "../task.ts";
 
 export interface TaskTimeline {
   readonly task: {
@@ -64,6 +64,10 @@ export interface TimelineAsk {
   readonly mine?: boolean;
   /** Number of refused answers; absent for none. */
   readonly refusals?: number;
+  /** When people were last reminded, who was asked as well, and what comes while nobody answers. Each is absent for never, nobody and nothing. */
+  readonly remindedAtMs?: number;
+  readonly escalatedTo?: readonly Audience["to"][];
+  readonly upcoming?: readonly { readonly what: "reminded" | "escalated"; readonly atMs: number; readonly to?: Audience["to"] }[];
 }
 
 export interface TimelineCall {

@@ -17,6 +17,7 @@ import {
   REASON_CHARS_MAX,
   type SettledRead,
   shownName,
+  upcomingPrompts,
 } from "@parley/core";
 import { type Draft, type Input, type Problems, type Typed, untouched } from "@parley/web/form";
 import { haste } from "@parley/web/times";
@@ -123,7 +124,8 @@ function around(view: QuestionView): Html | undefined {
     handOn: draft,
   } = view;
   if (!known) return undefined;
-  const isAlone = ask.audience === undefined && (ask.thread?.delegations ?? []).length === 0;
+  const { delegations = [], escalatedTo = [] } = ask.thread ?? {};
+  const isAlone = ask.audience === undefined && delegations.length + escalatedTo.length === 0;
   const mayHand =
     !isOfOthers && aboutOf(ask.request)?.allow?.includes("delegate") === true && mayHandOn(caller, { call }, ask) !== undefined;
   const hidden = hiddenOf(view);
@@ -143,15 +145,34 @@ function facts({ page: { ask, call }, caller, reader, nowMs, around: known }: Qu
   const from = caller.authenticatedBy === "nobody" ? question.fromTool : isMine ? question.fromYou : question.fromOther;
   const then = whatThen(question, ask);
   const { priority, dueMs } = aboutOf(ask.request) ?? {};
+  const { reminded, escalatedTo: alsoAsked } = ask.thread ?? {};
   return markup`<dl class="facts">
 <dt>${question.from}</dt><dd>${say(from, { tool })}</dd>
 ${got?.by && markup`<dt>${texts.handOn.by}</dt><dd><bdi>${nameOf(reader, got.by)}</bdi>: <span dir="auto">${got.reason ?? ""}</span></dd>`}
 ${ask.audience && markup`<dt>${question.for}</dt><dd>${audienceText(texts, ask.audience)}${quorumText(texts, ask)}</dd>`}
+${alsoAsked && markup`<dt>${question.alsoAsked}</dt><dd><bdi>${alsoAsked.map((to) => toText(texts, { to })).join("; ")}</bdi></dd>`}
 <dt>${question.since}</dt><dd>${moment(reader, ask.askedAtMs)}</dd>
+${reminded && markup`<dt>${question.reminded}</dt><dd>${moment(reader, reminded.atMs)}</dd>`}
+${comes(reader, ask)}
 ${priority && markup`<dt>${question.priority}</dt><dd><strong>${question.priorities[priority]}</strong></dd>`}
 ${dueMs === undefined ? undefined : markup`<dt>${question.dueBy}</dt><dd>${moment(reader, ask.askedAtMs + dueMs)}${ask.askedAtMs + dueMs <= nowMs ? markup` <span class="tag soon">${texts.inbox.overdue}</span>` : undefined}</dd>`}
 <dt>${question.until}</dt><dd>${moment(reader, ask.deadlineMs)} <span class="tag ${haste(ask.deadlineMs - nowMs)}" data-until="${ask.deadlineMs}">${distanceText(reader, ask.deadlineMs - nowMs)}</span>; ${then}</dd>
 </dl>`;
+}
+
+/** What comes while nobody answers. Of several reminders only the next, so that an escalation is not lost among them. */
+function comes(reader: Reader, ask: Ask): Html | undefined {
+  const { texts } = reader;
+  const { question } = texts;
+  const upcoming = upcomingPrompts(ask);
+  const next = upcoming.find(({ what }) => what === "reminded");
+  const lines = upcoming.flatMap((each) => {
+    const when = moment(reader, each.atMs);
+    if (each.to !== undefined) return [say(question.asksOn, { when, names: markup`<bdi>${toText(texts, { to: each.to })}</bdi>` })];
+    return each === next ? [say(question.remindsOn, { when })] : [];
+  });
+  if (lines.length === 0) return undefined;
+  return markup`<dt>${question.unanswered}</dt><dd>${lines.map((line, index) => markup`${index === 0 ? undefined : markup`<br>`}${line}`)}</dd>`;
 }
 
 /** The first line, and what follows it in one line. An approval begins with what it is about, and goes on with the tool and its arguments. */
@@ -165,7 +186,7 @@ function audienceText(texts: Texts, audience: Audience): string {
   return audience.not === "caller" ? `${toText(texts, audience)}; ${texts.question.notCaller}` : toText(texts, audience);
 }
 
-function toText({ question }: Texts, { to }: Audience): string {
+export function toText({ question }: Texts, { to }: Pick<Audience, "to">): string {
   if (to === "tenant") return question.forTenant;
   const names = (of: readonly string[]) => `${of.slice(0, NAMES_MAX).join(", ")}${of.length > NAMES_MAX ? " …" : ""}`;
   return [

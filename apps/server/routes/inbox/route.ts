@@ -33,7 +33,7 @@ import { INBOX_PATH, type PageAddresses } from "../../front-end/page-addresses.t
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
-import { readerOf } from "../../texts/texts.ts";
+import { readerOf, todayText } from "../../texts/texts.ts";
 import {
   aroundOf,
   DOOR,
@@ -143,15 +143,18 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
   });
 
   /** Changes with what the page shows, apart from how long ago things were: the script counts by itself, and asks every few seconds. */
-  function tagOf({ url, headers, caller }: FastifyRequest, list: AskedPage, count: object, chosen: Chosen | undefined): string {
+  function tagOf(request: FastifyRequest, list: AskedPage, count: object, chosen: Chosen | undefined): string {
+    const { url, headers, caller } = request;
+    const reader = readerOf(request);
+    const nowMs = services.clock.now();
     const shown = [
       url,
       caller.principal,
       headers["accept-language"],
       headers.cookie,
       list,
-      // A question becomes overdue while nothing else changes.
-      list.asks.map((ask) => isOverdue(ask, services.clock.now())),
+      // A question becomes overdue, and is no longer of today, while nothing else changes.
+      list.asks.map((ask) => [isOverdue(ask, nowMs), todayText(reader, ask.askedAtMs, nowMs)]),
       count,
       chosen?.id,
       chosen?.digest,

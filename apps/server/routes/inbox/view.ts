@@ -2,10 +2,10 @@
 import type { AskedPage, AskSummary, Priority } from "@parley/core";
 import { type CLOSES_MS, haste } from "@parley/web/times";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
-import { distanceText, filled, type Reader } from "../../texts/texts.ts";
+import { distanceText, filled, type Reader, todayText } from "../../texts/texts.ts";
 import { type Html, markup, page, say, type Scripted } from "../asks/html.ts";
-import { moment } from "../asks/moment.ts";
-import { headline } from "../asks/question-view.ts";
+import { moment, timeTag } from "../asks/moment.ts";
+import { headline, toText } from "../asks/question-view.ts";
 
 /** What the address of a list says. Everything is optional, and is kept by the links of the page. */
 export interface ListAddress {
@@ -221,14 +221,35 @@ function item(ask: AskSummary, { reader, address, nowMs, titleOf, picked, chosen
   return markup`<li data-ask="${id}"${ask.priority === "urgent" || late ? markup` class="pressing"` : undefined} data-tool="${ask.called.name}">${ask.kind === "form" ? markup`<label class="pick"><input type="checkbox" name="batch" value="${id}" form="batch"${picked.has(id) ? markup` checked` : undefined}><span class="sr-only">${reader.texts.together.select} ${first}</span></label>` : undefined}<a href="${linkTo(address, id)}"${id === chosen ? markup` aria-current="true"` : undefined}>
 <span class="what" dir="auto">${first === "" ? title : first}</span>
 ${rest === "" ? undefined : markup`<span class="rest" dir="auto">${rest}</span>`}
-<span class="tags">${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}${onIt(reader, ask)}${gotFrom(reader, ask)}</span>
-<span class="who"><bdi>${title}</bdi> <span>${say(inbox.asked, { when: moment(reader, ask.askedAtMs) })}</span></span>
+<span class="tags">${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}${onIt(reader, ask)}${gotFrom(reader, ask)}${prompted(reader, ask)}</span>
+<span class="who"><bdi>${title}</bdi> <span>${askedText(reader, ask, nowMs)}</span></span>
 </a></li>`;
+}
+
+function askedText(reader: Reader, { askedAtMs }: AskSummary, nowMs: number): Html {
+  const { inbox } = reader.texts;
+  const today = todayText(reader, askedAtMs, nowMs);
+  return today === undefined
+    ? say(inbox.asked, { when: moment(reader, askedAtMs) })
+    : say(inbox.askedToday, { when: timeTag(askedAtMs, today) });
 }
 
 /** In whose place the person is asked. */
 function gotFrom({ texts: { handOn } }: Reader, { delegatedBy }: AskSummary): Html | undefined {
   return delegatedBy && markup` <span class="tag later">${filled(handOn.from, { name: delegatedBy.name ?? delegatedBy.principal })}</span>`;
+}
+
+const NAMES_CHARS_MAX = 80;
+
+/** What happened while nobody answered. That others were asked says more than that people were reminded. */
+function prompted({ texts }: Reader, { remindedAtMs, escalatedTo }: AskSummary): Html | undefined {
+  const { inbox } = texts;
+  if (escalatedTo) {
+    const all = escalatedTo.map((to) => toText(texts, { to })).join("; ");
+    const names = markup`<bdi>${all.length > NAMES_CHARS_MAX ? `${all.slice(0, NAMES_CHARS_MAX)} …` : all}</bdi>`;
+    return markup` <span class="tag later">${say(inbox.alsoAsked, { names })}</span>`;
+  }
+  return remindedAtMs === undefined ? undefined : markup` <span class="tag later">${inbox.reminded}</span>`;
 }
 
 /** Who is on it, and how many comments it has. */
