@@ -727,16 +727,19 @@ describe("items of a Promise.all are told apart by their numbers exactly if they
     expect(calls.map(({ key }) => key).toSorted()).toEqual(keys);
   });
 
-  test("a promise that no code of the handler has made, and then given a reaction to a call", async () => {
+  test.each<[string, (item: string) => Promise<unknown>]>([
+    // The item that comes to its await last goes on first: nothing of ctx settles in between.
+    ["that no code of the handler has made", (item) => wait(40 - 15 * position(item))],
+    ["that is ready at once", () => Promise.resolve()],
+  ])("a promise %s, and then given a reaction to a call in the same breath", async (_what, make) => {
     const { run, calls } = create({
       latencies: [],
       handler: async ({ effects, save }) =>
         await Promise.all(
           ITEMS.map(async (item) => {
-            let made: Promise<void> | undefined;
-            // The item that comes to its await last goes on first: nothing of ctx settles in between.
-            await effects.step(`make-${item}`, () => void (made = wait(40 - 15 * position(item))));
-            await made;
+            let made: Promise<unknown> | undefined;
+            await effects.step(`make-${item}`, () => void (made = make(item)));
+            await (made ?? make(item));
             void effects.step(`look-${item}`, () => 1).then(() => undefined);
             return await save(item);
           }),

@@ -183,10 +183,12 @@ function isUnknown(): boolean {
 
 /**
  * To be called when the promise of an effect is given a reaction. `await` of a subclass of Promise does that in a job, which looks like a reaction to
- * the promise of the function that awaits. That promise is not settled, so the job belongs to the code that awaits.
+ * the promise of the function that awaits. That promise is not settled, so the job belongs to the code that awaits. What is not known to be unsettled
+ * is what the code has waited for, as a promise that was made before the run and is ready at once.
  */
 export function listenedTo(): void {
   const mark = Marked.of(current?.reaction);
-  if (!current || !mark || mark.created.epoch !== current.segment.epoch || Marked.of(current.awaited)?.isSettled === true) return;
+  const awaited = Marked.of(current?.awaited);
+  if (!current || !mark || !awaited || awaited.isSettled || mark.created.epoch !== current.segment.epoch) return;
   current = executionOf(mark.created, undefined, current.reaction);
 }
