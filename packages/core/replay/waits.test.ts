@@ -688,7 +688,10 @@ describe("a withdrawal", () => {
     task.answer("last", accept(1));
     expect(await task.run()).toMatchObject({
       type: "diverged",
-      error: { code: "REPLAY_DIVERGED", message: "replay diverged in tool subject: recorded ask:last (not called again), found nothing new" },
+      error: {
+        code: "REPLAY_DIVERGED",
+        message: "replay diverged in tool subject: recorded ask:last (not called again), found nothing new",
+      },
     });
   });
 
