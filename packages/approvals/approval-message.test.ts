@@ -111,3 +111,10 @@ test("what a rule keeps back is shown nowhere, at any depth", () => {
 function many(count: number): JsonObject {
   return Object.fromEntries(Array.from({ length: count }, (_, at) => [`n${at}`, at]));
 }
+
+test("what a schema fills in without end is said in words, and the arguments are shown as they came", () => {
+  const of = tool({ inputSchema: { type: "object", properties: { child: { $ref: "#", default: {} } } } });
+  const shown = plain({ path: "/tmp/a" }, { of });
+  expect(shown).toContain("/tmp/a");
+  expect(shown).toContain("The tool fills in more by its schema than can be shown here.");
+});

@@ -51,9 +51,13 @@ function toolPart({ kind, name, title, version, description }: Called): Part {
   return { type: "text", title: kind === "tool" ? "Tool" : "Prompt", text };
 }
 
+const FILLED_IN: Part = { type: "text", title: "Filled in", text: "The tool fills in more by its schema than can be shown here." };
+
 /** What the caller left out and the tool fills in is marked. */
 function argumentParts(called: Called, args: JsonObject, redact: readonly string[]): readonly Part[] {
-  const all = Object.entries(redacted(withDefaults(called, args), redact));
+  const whole = withDefaults(called, args);
+  if (!whole) return [...argumentParts({ ...called, inputSchema: {} } as Called, args, redact), FILLED_IN];
+  const all = Object.entries(redacted(whole, redact));
   if (all.length === 0) return [{ type: "text", title: "Arguments", text: "None." }];
   let texts = 0;
   const named = all.slice(0, NAMES_MAX).map(([name, value]) => {

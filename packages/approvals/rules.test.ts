@@ -1,6 +1,7 @@
 import type { JsonObject, Prompt, Tool } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { CONDITION_CHARS_MAX } from "./condition.ts";
+import { ADDED_MAX } from "./defaults.ts";
 import { readRules, RULES_MAX, type Rules, type RulesConfig } from "./rules.ts";
 
 const tool = (name: string, more: Partial<Tool> = {}) => ({ kind: "tool", name, inputSchema: { type: "object" }, ...more }) as Tool;
@@ -115,6 +116,16 @@ describe("what the tool fills in after the gate", () => {
     ["one within another that is given", { force: false, with: { depth: 2 } }, "allow"],
   ])("is seen by conditions: %s", (_, args, type) => {
     expect(forced.decide(tool("t", { inputSchema }), args, ADA)).toMatchObject({ type });
+  });
+
+  test("is not guessed where it is too much: a list of empty members hides no default behind it, and the call is refused", () => {
+    const member = { properties: { a: { default: 1 } } };
+    const properties = { all: { items: member }, force: { default: true } };
+    const all = Array.from({ length: ADDED_MAX }, () => ({}));
+    const simple = rules({ default: "allow", rules: [{ name: "force", when: "has(args.force) && args.force", ...COLLEAGUE }] });
+    const decided = (count: number) => simple.decide(tool("t", { inputSchema: { properties } }), { all: all.slice(0, count) }, ADA);
+    expect(decided(ADDED_MAX - 1)).toMatchObject({ type: "approve" });
+    expect(decided(ADDED_MAX)).toMatchObject({ type: "deny", rule: "force" });
   });
 });
 

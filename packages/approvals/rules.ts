@@ -178,10 +178,10 @@ export function readRules(
       return defaultOf(called).type !== "allow";
     },
     decide(called, args, caller) {
-      let input: ConditionInput | undefined;
+      let input: Input | undefined;
       for (const each of rules) {
         if (!each.fits(called)) continue;
-        const fits = each.when?.((input ??= inputOf(called, args, caller))) ?? true;
+        const fits = each.when ? judged(each.when, (input ??= inputOf(called, args, caller))) : true;
         if (fits === false) continue;
         if (fits !== true) {
           const reason = "The condition of a rule could not be evaluated for these arguments.";
@@ -288,10 +288,16 @@ function matcherOf(text: string): (name: string) => boolean {
   return (name) => name === text;
 }
 
-function inputOf(called: Called, args: JsonObject, { principal, person = "", tenant = "" }: Caller): ConditionInput {
+type Input = Omit<ConditionInput, "args"> & { readonly args: JsonObject | undefined };
+
+function inputOf(called: Called, args: JsonObject, { principal, person = "", tenant = "" }: Caller): Input {
   const { name, version = "" } = called;
   const annotations = called.kind === "tool" ? (called.annotations ?? {}) : {};
   return { args: withDefaults(called, args), tool: { name, version, annotations }, caller: { id: principal, person, tenant } };
+}
+
+function judged(condition: Condition, { args, ...input }: Input): ReturnType<Condition> {
+  return args ? condition({ args, ...input }) : { problem: "the tool fills in too much of the arguments by its schema" };
 }
 
 /** What the tool takes says which defaults it has, so they are bound with it. */
