@@ -60,6 +60,14 @@ const OPEN: JsonObject = {
   url: URL,
 };
 
+function aboutOpen(description: string): OccurrenceDescription {
+  return {
+    description,
+    inputSchema: takes({ tool: TOOL, taskId: TASK, from: FROM }),
+    payloadSchema: gives(OPEN, ["taskId", "key", "called"]),
+  };
+}
+
 export const OCCURRENCES: { readonly [Type in OccurrenceType]: OccurrenceDescription } = {
   "ask.opened": {
     description: "A question was asked that you may answer: of a task of yours, or of somebody else's.",
@@ -86,31 +94,11 @@ export const OCCURRENCES: { readonly [Type in OccurrenceType]: OccurrenceDescrip
       ["taskId", "key", "called", "end"],
     ),
   },
-  "ask.claimed": {
-    description: "Somebody says that they are on a question that you may answer, or that your task asked.",
-    inputSchema: takes({ tool: TOOL, taskId: TASK, from: FROM }),
-    payloadSchema: gives(OPEN, ["taskId", "key", "called"]),
-  },
-  "ask.released": {
-    description: "Whoever was on a question that you may answer, or that your task asked, has given it back.",
-    inputSchema: takes({ tool: TOOL, taskId: TASK, from: FROM }),
-    payloadSchema: gives(OPEN, ["taskId", "key", "called"]),
-  },
-  "ask.commented": {
-    description: "Somebody commented on a question that you may answer or have accepted, or that your task asked.",
-    inputSchema: takes({ tool: TOOL, taskId: TASK, from: FROM }),
-    payloadSchema: gives(OPEN, ["taskId", "key", "called"]),
-  },
-  "ask.reminded": {
-    description: "A question that you may answer is still open, and its tool reminds of it.",
-    inputSchema: takes({ tool: TOOL, taskId: TASK, from: FROM }),
-    payloadSchema: gives(OPEN, ["taskId", "key", "called"]),
-  },
-  "ask.escalated": {
-    description: "Nobody had answered a question that you may answer, or that your task asked, so others are asked as well.",
-    inputSchema: takes({ tool: TOOL, taskId: TASK, from: FROM }),
-    payloadSchema: gives(OPEN, ["taskId", "key", "called"]),
-  },
+  "ask.claimed": aboutOpen("Somebody says that they are on a question that you may answer, or that your task asked."),
+  "ask.released": aboutOpen("Whoever was on a question that you may answer, or that your task asked, has given it back."),
+  "ask.commented": aboutOpen("Somebody commented on a question that you may answer or have accepted, or that your task asked."),
+  "ask.reminded": aboutOpen("A question that you may answer is still open, and its tool reminds of it."),
+  "ask.escalated": aboutOpen("Nobody had answered a question that you may answer, or that your task asked, so others are asked as well."),
   "task.changed": {
     description: "A task of yours asked something, got an answer, or ended.",
     inputSchema: takes({ tool: TOOL, taskId: TASK }),
