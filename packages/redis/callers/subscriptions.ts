@@ -40,7 +40,8 @@ function subscriptionsIn({ redis, keys, log }: CreateSubscriptions, seal: Subscr
   function opened(id: string, text: string): Subscription | undefined {
     const stored = text.slice(text.indexOf("\n") + 1);
     try {
-      // Until they end, after seven days at most, there may be some that a process of an older version wrote in the clear.
+      // Until they end, after seven days at most, there may be some that a process of an older version wrote in the clear. While these are read,
+      // the seal hides subscriptions and does not yet keep who writes to Redis from adding one.
       return JSON.parse(stored.startsWith("{") ? stored : seal.open(id, stored)) as Subscription;
     } catch (error) {
       if (!warned.has(id)) log.warn({ err: error, subscription: id }, "a subscription to events does not open, and hears nothing");
