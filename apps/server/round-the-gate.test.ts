@@ -25,7 +25,9 @@ const PEOPLE = {
   ann: callerNamed("ann", { person: "ann", groups: ["ops"], tenant: "acme" }),
   "ann's other client": callerNamed("ann-2", { person: "ann", groups: ["ops"], tenant: "acme" }),
   bob: callerNamed("bob", { groups: ["ops"], tenant: "acme" }),
+  "looks alike": callerNamed("alike", { groups: ["Finance", "cfo", "finance\u200b"], roles: ["finance"], tenant: "acme" }),
   eve: callerNamed("eve", { groups: ["sales"], tenant: "acme" }),
+  fin: callerNamed("fin", { groups: ["finance"], tenant: "acme" }),
   umbrella: callerNamed("umb", { groups: ["ops"], tenant: "umbrella" }),
 };
 type Who = keyof typeof PEOPLE;
@@ -36,6 +38,8 @@ rules:
   - { name: wires, title: Wiring money, tools: [wire, early, taskless], action: approve, by: { groups: [ops] }, not: caller, standing: { for: 1h, uses: 5 } }
   - { name: large, title: Large sums, tools: [pay], when: "args.amount > 100", action: approve, by: { groups: [ops] }, not: caller }
   - { name: home, title: Writing, tools: [write], when: "!args.path.matches('^/home/[a-z0-9./]+$') || args.path.contains('..')", action: deny }
+  - { name: finance, tools: [refund], when: "'finance' in caller.groups || 'cfo' in caller.roles", action: allow }
+  - { name: refunds, title: Refunds, tools: [refund], action: approve, by: { groups: [ops] }, not: caller }
   - { name: forced, title: Forcing, tools: [remote], when: "has(args.force) && args.force", action: approve, by: { groups: [ops] }, not: caller }
   - { name: prompts, title: Prompts that act, prompts: [acting], action: approve, by: { groups: [ops] }, not: caller }
 `;
@@ -65,6 +69,14 @@ async function subject(): Promise<Subject> {
     run: async ({ amount }, ctx) => {
       await ctx.step("wire", () => act(`wired ${amount}`));
       return "wired";
+    },
+  });
+  const refund = defineTool({
+    name: "refund",
+    input: z.looseObject({}),
+    run: async (_, ctx) => {
+      await ctx.step("refund", () => act("refunded"));
+      return "";
     },
   });
   /** As the gateway makes it: what its caller sent reaches a server that fills in its own defaults. */
@@ -116,6 +128,8 @@ async function subject(): Promise<Subject> {
         return "";
       },
     }),
+    refund,
+    defineTool({ name: "refund-alias", run: async (_, ctx) => JSON.stringify(await ctx.call(refund, {})) }),
     defineTool({ name: "asks", run: async (_, ctx) => String(await ctx.confirm("size", { message: "Sure?" })) }),
     defineTool({ name: "alias", run: async (_, ctx) => JSON.stringify(await ctx.call(wire, { amount: 7 })) }),
     defineTool({ name: "alias-of-alias", run: async (_, ctx) => JSON.stringify(await ctx.call("alias", {})) }),
@@ -256,6 +270,28 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
       body: JSON.stringify({ arguments: {} }),
     }),
 
+  "a group that the client claims": async ({ call, front, there, begun }) => {
+    const claims = {
+      caller: { groups: ["finance"] },
+      groups: ["finance"],
+      membership: { groups: ["finance"], roles: ["cfo"] },
+      roles: ["cfo"],
+    };
+    await call("refund", claims);
+    await call("refund-alias", {});
+    const named = { name: "refund", arguments: claims, ...claims, _meta: { ...claims, "parley/groups": ["finance"] } };
+    await rpc(front, "tools/call", named, { principal: "ann" });
+    await begun(rpc(there, "tools/call", named, { principal: "ann", tasks: false }));
+    const client = await openSession(front, { principal: "ann" });
+    await begun(client.request(front, "tools/call", named));
+    await fetch(new URL("/api/v1/tools/refund/calls", front.url), {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-principal": "ann", "x-groups": "finance" },
+      body: JSON.stringify({ arguments: claims }),
+    });
+  },
+  "a role that has the name of a group, and a group in another case": ({ call }) => call("refund", {}, { principal: "looks alike" }),
+
   "an answer that comes with the call": ({ front }) =>
     rpc(front, "tools/call", { name: "early", arguments: {}, inputResponses: { [APPROVAL]: YES } }, { principal: "ann" }),
   "an answer that comes with a call of a tool that takes none": ({ front }) =>
@@ -364,6 +400,15 @@ describe("nothing acts by", () => {
     await on.settled();
     expect(on.acted).toEqual([]);
   });
+});
+
+test("a caller in the group of a rule acts at once, also through another tool, and nobody is asked", async () => {
+  const on = await subject();
+  await on.call("refund", {}, { principal: "fin" });
+  await on.call("refund-alias", {}, { principal: "fin" });
+  await until(() => on.acted.length === 2);
+  await on.settled();
+  expect(on.acted).toEqual(["refunded", "refunded"]);
 });
 
 describe("after a colleague's yes", () => {

@@ -3,7 +3,7 @@
  *
  *   args    the arguments of the call, as the tool gets them
  *   tool    { name, version, annotations }
- *   caller  { id, person, tenant }, each "" if it is unknown
+ *   caller  { id, person, tenant }, each "" if it is unknown, and { groups, roles }, which are absent if they are unknown
  *
  * A condition that fails, that is no yes or no, or that would look at too much (effort.ts), does not say no: whoever evaluates it stops the call.
  * Regular expressions are RE2's, which are linear in the text.
@@ -16,10 +16,21 @@ import { metered, PARTS_MAX, renewEffort } from "./effort.ts";
 export interface ConditionInput {
   readonly args: JsonObject;
   readonly tool: { readonly name: string; readonly version: string; readonly annotations: JsonObject };
-  readonly caller: { readonly id: string; readonly person: string; readonly tenant: string };
+  readonly caller: {
+    readonly id: string;
+    readonly person: string;
+    readonly tenant: string;
+    /** Absent, so that a condition that asks for them fails, instead of taking nothing known for no groups. */
+    readonly groups?: readonly string[];
+    readonly roles?: readonly string[];
+  };
 }
 
-export type Condition = (input: ConditionInput) => boolean | { readonly problem: string };
+export interface Condition {
+  (input: ConditionInput): boolean | { readonly problem: string };
+  /** Whether it may ask for groups or roles of the caller. */
+  readonly asksForMembership: boolean;
+}
 
 export const CONDITION_CHARS_MAX = 2_000;
 
@@ -51,7 +62,7 @@ export function readCondition(text: string): Condition {
   renewEffort();
   const tried = evaluate(TRIAL);
   if (isCelError(tried) && /unbound function/.test(tried.message)) throw new Error(tried.message);
-  return (input) => {
+  const condition = (input: ConditionInput) => {
     // A loop over a thousand values takes about 25 ms.
     if (used.loops > 0 && jsonExceeds(JSON.stringify(input.args), { depthMax: Infinity, valuesMax: PARTS_MAX }) !== undefined)
       return { problem: `the arguments have more than ${PARTS_MAX} values, too many for a condition with a loop` };
@@ -60,12 +71,14 @@ export function readCondition(text: string): Condition {
     if (isCelError(result)) return { problem: result.message };
     return typeof result === "boolean" ? result : { problem: "it is neither true nor false" };
   };
+  // By the words, not by what is parsed: a condition may reach them in other ways than `caller.groups`.
+  return Object.assign(condition, { asksForMembership: /groups|roles/.test(text) });
 }
 
 const TRIAL: ConditionInput = {
   args: {},
   tool: { name: "", version: "", annotations: {} },
-  caller: { id: "", person: "", tenant: "" },
+  caller: { id: "", person: "", tenant: "", groups: [], roles: [] },
 };
 
 /** The variables whose fields are the same in every call. */

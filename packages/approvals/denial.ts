@@ -15,7 +15,7 @@ export const DENIAL = "parley/denial";
 
 const ADVICE = {
   never: "Calling it again with these arguments will be refused again.",
-  later: "You may call it again, which asks again.",
+  later: "You may call it again: it is decided anew then.",
   changed: "Do not call it again unchanged.",
 } as const;
 

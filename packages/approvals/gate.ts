@@ -42,6 +42,7 @@ export interface GateOptions {
 export const NO_RULES: Rules = {
   version: "",
   isDryRun: false,
+  asksForMembership: false,
   concerns: () => false,
   decide: () => ({ type: "allow", rule: "no rules" }),
 };
@@ -63,11 +64,13 @@ function gatedPrompt(prompt: Prompt, options: GateOptions): Prompt {
   return { ...prompt, ...gatedParts(prompt, options) };
 }
 
-function gatedParts(tool: Called, options: GateOptions): Pick<Called, "run" | "open" | "callTaskless" | "compensate"> {
+function gatedParts(tool: Called, options: GateOptions): Pick<Called, "run" | "open" | "callTaskless" | "compensate" | "keepsMembership"> {
   const { rules } = options;
   const { open, callTaskless, compensate } = tool;
   return {
     run: async (args, effects) => (await stoppedBy(tool, args, effects, options)) ?? (await tool.run(args, effects)),
+    // Of every tool: it may call one that a rule is about.
+    keepsMembership: () => rules().asksForMembership,
     // What would be recorded first may be the approval.
     ...(open && { open: () => (rules().concerns(tool) ? undefined : open.call(tool)) }),
     // Without a task nothing can wait, and nothing of a decision is kept.
@@ -116,7 +119,7 @@ async function stoppedBy(tool: Called, args: JsonObject, effects: Effects, optio
   const isRecordedLater = (result: Json | undefined) => (result as Decision | undefined)?.type !== "allow";
   const decided = (await effects.step(DECIDED, decide, { isRecordedLater })) as unknown as Decision;
   if (decided.type === "allow") return undefined;
-  if (decided.type === "deny") return denial(tool, { ...decided, again: "never" });
+  if (decided.type === "deny") return denial(tool, { ...decided, again: decided.isForNow ? "later" : "never" });
 
   const { title, audience, timeoutMs } = decided;
   effects.status(`Waits for approval: ${title}. ${askedOf(audience)}`);

@@ -1,8 +1,8 @@
-import type { JsonObject, Prompt, Tool } from "@parley/core";
+import { type JsonObject, MEMBERSHIP_CHARS_MAX, membershipOf, type Prompt, type Tool } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { CONDITION_CHARS_MAX } from "./condition.ts";
 import { ADDED_MAX } from "./defaults.ts";
-import { readRules, RULES_MAX, type Rules, type RulesConfig } from "./rules.ts";
+import { type Caller, readRules, RULES_MAX, type Rules, type RulesConfig } from "./rules.ts";
 
 const tool = (name: string, more: Partial<Tool> = {}) => ({ kind: "tool", name, inputSchema: { type: "object" }, ...more }) as Tool;
 const ADA = { principal: "ada" };
@@ -65,6 +65,52 @@ describe("the first rule that fits decides", () => {
     ["look", {}, true],
   ])("some call of %s %j might be stopped: %s", (name, more, concerns) => {
     expect(files.concerns(tool(name, more))).toBe(concerns);
+  });
+});
+
+describe("a condition on groups and roles of the caller", () => {
+  const refunds = rules({
+    default: "deny",
+    rules: [
+      { name: "finance", tools: ["refund"], when: "'finance' in caller.groups || 'cfo' in caller.roles", action: "allow" },
+      { name: "refunds", tools: ["refund"], ...COLLEAGUE },
+      { name: "own-group", tools: ["share"], when: "args.with in caller.groups", action: "allow" },
+      { name: "no-guests", tools: ["look"], when: "!('guests' in caller.groups)", action: "allow" },
+      { name: "if-known", tools: ["peek"], when: "has(caller.groups) && 'guests' in caller.groups", action: "allow" },
+    ],
+  });
+  const staff = { groups: ["staff", "finance"], roles: [] };
+  const unknown = "A rule asks for groups or roles of the caller, which were not noted when this call was made.";
+  test.each<[string, JsonObject, Caller["membership"], object]>([
+    ["refund", {}, staff, { type: "allow", rule: "finance" }],
+    ["refund", {}, { groups: [], roles: ["cfo"] }, { type: "allow", rule: "finance" }],
+    ["refund", {}, { groups: ["cfo", "Finance", "finance "], roles: ["finance"] }, { type: "approve", rule: "refunds" }],
+    ["refund", { caller: { groups: ["finance"] } }, { groups: [], roles: [] }, { type: "approve", rule: "refunds" }],
+    ["share", { with: "staff" }, staff, { type: "allow" }],
+    ["share", { with: "board" }, staff, { type: "deny", rule: "default" }],
+    ["look", {}, staff, { type: "allow" }],
+    ["look", {}, { groups: ["guests"], roles: [] }, { type: "deny", rule: "default" }],
+    // Nothing known is not no groups.
+    ["refund", {}, undefined, { type: "deny", rule: "finance", reason: unknown, isForNow: true }],
+    ["look", {}, undefined, { type: "deny", rule: "no-guests", reason: unknown, isForNow: true }],
+    ["look", {}, "too many", { type: "deny", rule: "no-guests", reason: "The caller is in more groups than a rule can look at." }],
+    ["peek", {}, undefined, { type: "deny", rule: "default" }],
+  ])("%s %j by a caller of %j", (name, args, membership, decision) => {
+    const decided = refunds.decide(tool(name), args, { ...ADA, ...(membership !== undefined && { membership }) });
+    expect(decided).toMatchObject(decision);
+    expect("isForNow" in decided).toBe("isForNow" in decision);
+  });
+
+  test("is the only reason to keep them with calls", () => {
+    const asks = (when: string) => rules({ default: "allow", rules: [{ name: "a", when, action: "deny" }] }).asksForMembership;
+    expect([asks("'a' in caller.groups"), asks("'a' in caller['roles']"), asks("caller.id == 'a'")]).toEqual([true, true, false]);
+  });
+
+  test("sees as many names as are kept, and not one character more", () => {
+    const [bracketed] = [JSON.stringify([[""], []]).length];
+    const name = "g".repeat(MEMBERSHIP_CHARS_MAX - bracketed);
+    expect(membershipOf({ groups: [name], roles: [] })).toEqual({ groups: [name], roles: [] });
+    expect(membershipOf({ groups: [`${name}g`], roles: [] })).toBe("too many");
   });
 });
 
@@ -176,11 +222,11 @@ test.each<[string, unknown, RegExp]>([
     { default: "allow", rules: [{ name: "a", action: "allow", when: "arg.x == 1" }] },
     /uses "arg"; there are args, tool and caller/,
   ],
-  ...["caller.groups == []", "has(caller.groups)", 'caller["groups"] == []', "args.x.all(y, y in caller.groups)"].map(
+  ...["caller.scopes == []", "has(caller.scopes)", 'caller["scopes"] == []', "args.x.all(y, y in caller.scopes)"].map(
     (when): [string, RulesConfig, RegExp] => [
       `a field that no caller has: ${when}`,
       { default: "allow", rules: [{ name: "a", action: "allow", when }] },
-      /^rules\[0\]\.when \(a\): uses caller\.groups; there are caller\.id, caller\.person, caller\.tenant$/,
+      /^rules\[0\]\.when \(a\): uses caller\.scopes; there are caller\.id, caller\.person, caller\.tenant, caller\.groups, caller\.roles$/,
     ],
   ),
   [

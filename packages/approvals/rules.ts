@@ -27,7 +27,7 @@ import { CONDITION_CHARS_MAX, type Condition, type ConditionInput, readCondition
 /** What a rule can stop. */
 export type Called = Tool | Prompt;
 
-export type Caller = Pick<Call, "principal" | "person" | "tenant">;
+export type Caller = Pick<Call, "principal" | "person" | "tenant" | "membership">;
 
 /** For how long, and for how many calls, whoever approves a call may let the same call pass. */
 export type Standing = { readonly forMs: number; readonly uses: number };
@@ -40,7 +40,15 @@ export type Decision =
       /** The standing approval that it passes by. */
       readonly standing?: string;
     }
-  | { readonly type: "deny"; readonly rule: string; readonly version?: string; readonly title: string; readonly reason: string }
+  | {
+      readonly type: "deny";
+      readonly rule: string;
+      readonly version?: string;
+      readonly title: string;
+      readonly reason: string;
+      /** The same call may succeed later. */
+      readonly isForNow?: true;
+    }
   | {
       readonly type: "approve";
       readonly rule: string;
@@ -68,6 +76,8 @@ export interface Rules {
   readonly version: string;
   /** Nothing is stopped; what would have been is only reported. */
   readonly isDryRun: boolean;
+  /** Whether some rule may ask for groups or roles of the caller. */
+  readonly asksForMembership: boolean;
   /** Whether some call of that tool or prompt might not run at once. */
   concerns(called: Called): boolean;
   decide(called: Called, args: JsonObject, caller: Caller): Decision;
@@ -167,6 +177,7 @@ export function readRules(
   return {
     version: versionOf(parsed.data),
     isDryRun: parsed.data.dryRun ?? false,
+    asksForMembership: rules.some(({ when }) => when?.asksForMembership),
     concerns(called) {
       for (const each of rules) {
         if (!each.fits(called)) continue;
@@ -183,10 +194,7 @@ export function readRules(
         if (!each.fits(called)) continue;
         const fits = each.when ? judged(each.when, (input ??= inputOf(called, args, caller))) : true;
         if (fits === false) continue;
-        if (fits !== true) {
-          const reason = "The condition of a rule could not be evaluated for these arguments.";
-          return { type: "deny", rule: each.name, title: `Rule ${each.name}`, reason };
-        }
+        if (fits !== true) return { type: "deny", rule: each.name, title: `Rule ${each.name}`, ...unjudged(each.when, caller) };
         return each.decide(boundTo(each.digest, called, args, caller));
       }
       return defaultOf(called);
@@ -288,12 +296,25 @@ function matcherOf(text: string): (name: string) => boolean {
   return (name) => name === text;
 }
 
+/** Why a condition said neither yes nor no, as far as the caller is concerned. */
+function unjudged(when: Condition | undefined, { membership }: Caller): { readonly reason: string; readonly isForNow?: true } {
+  if (!when?.asksForMembership || typeof membership === "object")
+    return { reason: "The condition of a rule could not be evaluated for these arguments." };
+  if (membership) return { reason: "The caller is in more groups than a rule can look at." };
+  // Made before there was such a rule, or before its front end had read it.
+  return { reason: "A rule asks for groups or roles of the caller, which were not noted when this call was made.", isForNow: true };
+}
+
 type Input = Omit<ConditionInput, "args"> & { readonly args: JsonObject | undefined };
 
-function inputOf(called: Called, args: JsonObject, { principal, person = "", tenant = "" }: Caller): Input {
+function inputOf(called: Called, args: JsonObject, { principal, person = "", tenant = "", membership }: Caller): Input {
   const { name, version = "" } = called;
   const annotations = called.kind === "tool" ? (called.annotations ?? {}) : {};
-  return { args: withDefaults(called, args), tool: { name, version, annotations }, caller: { id: principal, person, tenant } };
+  return {
+    args: withDefaults(called, args),
+    tool: { name, version, annotations },
+    caller: { id: principal, person, tenant, ...(typeof membership === "object" && membership) },
+  };
 }
 
 function judged(condition: Condition, { args, ...input }: Input): ReturnType<Condition> {

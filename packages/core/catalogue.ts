@@ -73,6 +73,8 @@ export interface Runnable {
    * different question under that key, or none. Without this they are dropped, and the call asks.
    */
   readonly earlyReplies: boolean;
+  /** Whether its runs may ask for groups and roles of the caller (Call.membership). Absent: no. */
+  keepsMembership?(): boolean;
   /**
    * Its handler makes its calls one after the other, so that replay need not follow what it awaits.
    */

@@ -41,6 +41,7 @@ export * from "./callers/audit.ts";
 
 // Callers and what they may do
 export * from "./callers/caller.ts";
+export { MEMBERSHIP_CHARS_MAX, membershipOf } from "./callers/membership.ts";
 export * from "./callers/policy.ts";
 export * from "./callers/quotas.ts";
 export * from "./callers/scopes.ts";

@@ -103,11 +103,16 @@ export const SHOWN_OF_CHILDREN_MAX = 1_000;
 /** Why a task ended without its result. */
 export type Owed = "cancelled" | "failed" | "timeout";
 
+/** Groups and roles of a caller, or more of them than are kept (callers/membership.ts). */
+export type Membership = { readonly groups: readonly string[]; readonly roles: readonly string[] } | "too many";
+
 /** The call, with everything that only its runs need and that may be large. */
 export interface Call extends CallFacts {
   readonly arguments: JsonObject;
   /** Secret, drawn with the task. `ctx.uuid` and `ctx.random` are derived from it. */
   readonly seed: string;
+  /** Of the caller when the call was made; absent if no rule asked for it then. A child has its parent's. */
+  readonly membership?: Membership;
   /** Early replies by ask key, as the client sent them. An ask with a valid reply here is never asked. */
   readonly replies?: JsonObject;
 }

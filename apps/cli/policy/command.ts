@@ -21,6 +21,8 @@ export function addPolicy(program: Command): void {
     .option("-a, --args <json>", "Arguments of the call, as JSON", "{}")
     .option("--caller <id>", "Who calls, as the identity provider names them", "anonymous")
     .option("--tenant <tenant>", "Their tenant")
+    .option("--groups <names>", "Groups of the caller, separated by commas")
+    .option("--roles <names>", "Roles of the caller, separated by commas")
     .option("--annotations <json>", "The tool's annotations, for a tool that is not among PARLEY_TOOLS")
     .option("--json", "Print as JSON")
     .action(async (tool: string, options: ExplainCommand) => (await import("./run.ts")).explainPolicy(tool, options));

@@ -57,6 +57,15 @@ test.each<[string, string, object, RegExp]>([
   expect(printed).toMatch(said);
 });
 
+test("the page's other rules are valid, and depend on the caller's groups as it says", async () => {
+  const [rules = ""] = [...page.matchAll(/```yaml\n(rules:[\s\S]*?)```/g)].map(([, text]) => text);
+  const members = join(directory, "members.yaml");
+  writeFileSync(members, `default: deny\n${rules}`);
+  await explainPolicy("refund", { ...COMMON, file: members, groups: "staff, finance" });
+  await explainPolicy("refund", { ...COMMON, file: members, roles: "finance" });
+  expect(printed).toMatch(/^runs at once: rule finance-refunds\nwaits for approval: rule refunds /);
+});
+
 test("what is wrong with the options is said", async () => {
   await expect(explainPolicy("x", { ...COMMON, args: "{" })).rejects.toThrow("--args is not JSON: {");
   await expect(explainPolicy("x", { ...COMMON, args: "[]" })).rejects.toThrow("--args must be an object");

@@ -1,6 +1,6 @@
 /** Implements `parley policy`, with the code that workers decide by. */
 import { openRulesFile } from "@parley/approvals";
-import type { JsonObject, Tool } from "@parley/core";
+import { type JsonObject, membershipOf, type Tool } from "@parley/core";
 import { toolModules } from "@parley/node";
 import { loadCatalogue } from "@parley/sdk";
 import { counted } from "../terminal/counted.ts";
@@ -16,6 +16,8 @@ export interface ExplainCommand extends PolicyCommand {
   readonly caller: string;
   readonly tenant?: string;
   readonly annotations?: string;
+  readonly groups?: string;
+  readonly roles?: string;
 }
 
 /** Throws RulesError with all problems. */
@@ -26,10 +28,17 @@ export function checkPolicy({ file, json }: PolicyCommand): void {
   else print(`${path} is valid, version ${version}${isDryRun ? "; a dry run: it stops nothing" : ""}`);
 }
 
-export async function explainPolicy(name: string, { file, json, args, caller, tenant, annotations }: ExplainCommand): Promise<void> {
+export async function explainPolicy(
+  name: string,
+  { file, json, args, caller, tenant, annotations, groups, roles }: ExplainCommand,
+): Promise<void> {
   const rules = openRulesFile(fileOf(file)).current();
   const tool = await toolOf(name, annotations === undefined ? undefined : objectOf("--annotations", annotations));
-  const decision = rules.decide(tool, objectOf("--args", args), { principal: caller, ...(tenant !== undefined && { tenant }) });
+  const decision = rules.decide(tool, objectOf("--args", args), {
+    principal: caller,
+    ...(tenant !== undefined && { tenant }),
+    membership: membershipOf({ groups: namesIn(groups), roles: namesIn(roles) }),
+  });
   if (json) return printJson({ tool: name, dryRun: rules.isDryRun, ...decision });
   switch (decision.type) {
     case "allow":
@@ -71,6 +80,13 @@ async function toolOf(name: string, annotations: JsonObject | undefined): Promis
   const own = tools.get(name);
   if (own && !annotations) return own;
   return { kind: "tool", name, inputSchema: { type: "object" }, ...(annotations && { annotations }) } as unknown as Tool;
+}
+
+function namesIn(list = ""): string[] {
+  return list
+    .split(",")
+    .map((each) => each.trim())
+    .filter((each) => each !== "");
 }
 
 function objectOf(option: string, text: string): JsonObject {

@@ -1,6 +1,7 @@
 /** A caller calls a tool or a prompt: checks arguments and quotas, writes the task and adds its first run. */
 import { type Actor, bindingOfCall, noteAudit, noteQuota, toolOf, withAudit } from "../callers/audit.ts";
 import { DEFAULT_TENANT } from "../callers/caller.ts";
+import { membershipOf } from "../callers/membership.ts";
 import type { Runnable } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
 import type { Once, TaskStore } from "../ports.ts";
@@ -53,6 +54,7 @@ export async function createTask(services: Services, runnable: Runnable, request
   const taskId = request.taskId ?? (await newTaskId(services, request));
   const call: Call = {
     ...describeCall(services, runnable, { ...request, taskId, args, sent }),
+    ...(runnable.keepsMembership?.() && { membership: membershipOf(request.caller) }),
     ...(request.retentionMs !== undefined && {
       retentionMs: retentionOf(settings, Math.max(request.retentionMs, settings.retentionMinMs)),
     }),

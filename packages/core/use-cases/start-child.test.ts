@@ -3,6 +3,7 @@ import { createScope, createValidator, sha256Digest, systemClock } from "@parley
 import { describe, expect, test } from "vitest";
 import type { AuditFact } from "../callers/audit.ts";
 import { callerNamed } from "../callers/caller.fixture.ts";
+import type { Caller } from "../callers/caller.ts";
 import type { Catalogue, Tool } from "../catalogue.ts";
 import type { ChildEnd, Effects } from "../effects.ts";
 import type { ParleyError } from "../errors.ts";
@@ -21,9 +22,10 @@ interface Given {
   readonly settings?: Partial<Settings>;
   readonly store?: (memory: TaskStore) => Partial<TaskStore>;
   readonly services?: Partial<Services>;
+  readonly caller?: Caller;
 }
 
-function deployment(tools: readonly Tool[], { settings, store, services: more }: Given = {}) {
+function deployment(tools: readonly Tool[], { settings, store, services: more, caller = alice }: Given = {}) {
   let ids = 0;
   const clock = { ...systemClock, now: () => 1_000_000 };
   const wakeUps = createMemoryWakeUps();
@@ -63,7 +65,7 @@ function deployment(tools: readonly Tool[], { settings, store, services: more }:
       const [first] = tools;
       if (!first) throw new Error("no tool");
       const capabilities = { elicitation: { form: true, url: false } };
-      const { id } = await createTask(services, first, { caller: alice, arguments: {}, capabilities, hidden: false });
+      const { id } = await createTask(services, first, { caller, arguments: {}, capabilities, hidden: false });
       for (let ref = added.shift(); ref; ref = added.shift()) await runTask(services, catalogue, ref);
       return { id, task: await services.store.load(id) };
     },
@@ -131,6 +133,24 @@ describe("a child", () => {
       { taskId: middle?.taskId, tool: "middle", parentId: id },
       { taskId: leaf?.taskId, tool: "leaf", parentId: middle?.taskId },
     ]);
+  });
+
+  test("knows the caller's groups if its parent does, which keeps them only where a rule may ask for them", async () => {
+    const staff = callerNamed("alice", { groups: ["staff"], roles: ["lead"] });
+    const madeBy = async (keeps: boolean) => {
+      const asked = { keepsMembership: () => keeps };
+      const child = toolNamed("child", async ({ call }) => ({ known: JSON.stringify(call.membership ?? "nothing") }), asked);
+      const subject = deployment([{ ...caller("parent", "child"), ...asked }, child], { caller: staff });
+      const { task } = await subject.call();
+      return [subject.made.map(({ call }) => call.membership), resultOf(task), "membership" in (task?.call ?? {})];
+    };
+    const membership = { groups: ["staff"], roles: ["lead"] };
+    expect(await madeBy(true)).toEqual([
+      [membership, membership],
+      { type: "result", result: { known: JSON.stringify(membership) } },
+      false,
+    ]);
+    expect(await madeBy(false)).toEqual([[undefined, undefined], { type: "result", result: { known: '"nothing"' } }, false]);
   });
 
   test.each([

@@ -35,9 +35,13 @@ export async function startChild(services: Services, catalogue: Catalogue, { tas
   const parent = linkTo(task, open.key);
   const kept = await keptArguments(settings, tool, request.arguments);
   const taskId = open.digest;
-  const { capabilities, session } = task.call;
+  const { capabilities, session, membership } = task.call;
   const inherited = { caller: ownerOf(task.call), capabilities, ...(session !== undefined && { session }) };
-  const call = { ...describeCall(services, tool, { ...kept, ...inherited, taskId, hidden: true }), parent };
+  const call = {
+    ...describeCall(services, tool, { ...kept, ...inherited, taskId, hidden: true }),
+    ...(membership && { membership }),
+    parent,
+  };
   let created: Awaited<ReturnType<typeof store.create>> | undefined;
   await lease.write(async ({ token, nowMs, leaseMs }) => {
     created = await store.create({

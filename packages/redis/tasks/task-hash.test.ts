@@ -99,6 +99,18 @@ const CALLS: readonly [what: string, call: Call, facts: string, given: string][]
   ],
   ["a person's", { ...CALL, person: "p1" }, '["tool","book","ada",1000,0,"","(seed)s33d",null,null,null,null,null,"p1"]', '[{"size":4}]'],
   [
+    "one whose caller's groups a rule asks for",
+    { ...CALL, membership: { groups: ["a", "\ud800"], roles: [] } },
+    String.raw`["tool","book","ada",1000,0,"","(seed)s33d",null,null,null,null,null,null,null,"(membership)[[\"a\",\"\\ud800\"],[]]"]`,
+    '[{"size":4}]',
+  ],
+  [
+    "one whose caller is in more groups than are kept",
+    { ...CALL, membership: "too many" },
+    '["tool","book","ada",1000,0,"","(seed)s33d",null,null,null,null,null,null,null,"(membership)null"]',
+    '[{"size":4}]',
+  ],
+  [
     "one with everything",
     {
       ...CALL,

@@ -24,6 +24,7 @@ import {
   isReadingKey,
   type JournalLine,
   type JsonObject,
+  type Membership,
   namesOfAudience,
   type Open,
   type Page,
@@ -61,7 +62,9 @@ type PackedFacts = [
   binding?: string | null,
   version?: string | null,
   person?: string | null,
-  session?: string,
+  session?: string | null,
+  /** Sealed: JSON of groups and roles, or null for too many. Only runs open it. */
+  membership?: string,
 ];
 /**
  * A client may send a string that scripts cannot read as JSON: half of a surrogate pair. It is then stored as JSON
@@ -125,6 +128,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     version,
     person,
     session,
+    membership,
   } = call;
   const letters = packCapabilities(capabilities);
   const owner: PackedFacts[2] = tenant === undefined ? principal : [principal, tenant];
@@ -137,7 +141,8 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     letters,
     content.sealWord("seed", content.isSealed ? `${seed}${OWNER_MARK}${ownerDigest(content, call)}` : seed),
   ];
-  const rest = [traceparent, packId(request?.id), packId(request?.progressToken), binding, version, person, session];
+  const sealed = membership && content.sealWord("membership", packMembership(membership));
+  const rest = [traceparent, packId(request?.id), packId(request?.progressToken), binding, version, person, session, sealed];
   // Absent values at the end take no space.
   const last = rest.findLastIndex((each) => each !== undefined);
   const all = [...facts, ...rest.slice(0, last + 1).map((each) => each ?? null)];
@@ -311,7 +316,8 @@ export function unpackTask(content: Content, id: string, fields: Fields, unreada
   const { state, call, message, immediate, outcome, owed } = fields;
   if (state === undefined || call === undefined) return undefined;
   const { status, revision, run, updatedAtMs, generation, expiresAtMs, retentionMs, attempt, takeovers } = unpackState(state);
-  const { seed: _, ...facts } = withVersion(unreadable ? knownFacts(content, call) : openFacts(content, call).facts, fields["version"]);
+  const known = unreadable ? knownFacts(content, call) : openFacts(content, call).facts;
+  const { seed: _, membership: __, ...facts } = withVersion(known, fields["version"]);
   const common = {
     id,
     call: { ...facts, retentionMs, ...(fields["parent"] !== undefined && { parent: unpackLink(fields["parent"]) }) },
@@ -348,14 +354,16 @@ export function unpackTaskAtWork(
   const { call = "" } = fields;
   if (!unpacked) return undefined;
   const { task, ...counts } = unpacked;
-  const { seed } = openFacts(content, call);
+  const { facts, seed } = openFacts(content, call);
+  const membership = facts.membership === undefined ? undefined : unpackMembership(content.openWord("membership", facts.membership));
   const restartedWith = fields["arguments"] ?? journal["arguments"];
   // Early replies answer the first questions of the call, and a restart is past those.
   const [args, replies] =
     restartedWith === undefined
       ? openJson<PackedGiven>(content, "given", journal["given"] ?? call.slice(call.indexOf(FACTS_END) + 1))
       : [openJson<JsonObject>(content, "arguments", restartedWith)];
-  return { ...counts, task: { ...task, call: { ...task.call, seed, arguments: args, ...(replies && { replies }) } } };
+  const given = { seed, arguments: args, ...(membership && { membership }), ...(replies && { replies }) };
+  return { ...counts, task: { ...task, call: { ...task.call, ...given } } };
 }
 
 /** The fields that a summary needs, in the order in which `unpackSummary` takes them. */
@@ -408,11 +416,32 @@ function unpackState(text: string): State {
  */
 const FACTS_END = "\n";
 
-function unpackFacts(content: Content, call: string): Omit<CallFacts, "retentionMs"> & { readonly seed: string } {
+type Facts = Omit<CallFacts, "retentionMs"> & {
+  readonly seed: string;
+  /** As it is stored. */
+  readonly membership?: string;
+};
+
+function unpackFacts(content: Content, call: string): Facts {
   const end = call.indexOf(FACTS_END);
   const facts = end === -1 ? call : call.slice(0, end);
-  const [kind, name, owner, createdAtMs, flags, capabilities, seed, traceparent, id, progressToken, binding, version, person, session] =
-    parse<PackedFacts>("call", content.fromStored(facts));
+  const [
+    kind,
+    name,
+    owner,
+    createdAtMs,
+    flags,
+    capabilities,
+    seed,
+    traceparent,
+    id,
+    progressToken,
+    binding,
+    version,
+    person,
+    session,
+    membership,
+  ] = parse<PackedFacts>("call", content.fromStored(facts));
   const [principal, tenant] = Array.isArray(owner) ? owner : [owner];
   return {
     kind,
@@ -429,6 +458,7 @@ function unpackFacts(content: Content, call: string): Omit<CallFacts, "retention
     ...(typeof version === "string" && { version }),
     ...(typeof person === "string" && { person }),
     ...(typeof session === "string" && { session }),
+    ...(typeof membership === "string" && { membership }),
     ...(isPresent(id) && { request: { id: unpackId(id), ...(isPresent(progressToken) && { progressToken: unpackId(progressToken) }) } }),
   };
 }
@@ -468,6 +498,15 @@ function parse<T>(part: string, text: string): T {
   } catch {
     throw new DamagedContent(part);
   }
+}
+
+function packMembership(membership: Membership): string {
+  return JSON.stringify(membership === "too many" ? null : [membership.groups, membership.roles]);
+}
+
+function unpackMembership(text: string): Membership {
+  const packed = parse<[groups: string[], roles: string[]] | null>("membership", text);
+  return packed ? { groups: packed[0], roles: packed[1] } : "too many";
 }
 
 function packId<Id extends string | number | undefined>(id: Id): Id | PackedId {
