@@ -1,6 +1,6 @@
 /** A program as the handler that its author would have written. */
 import type { Source } from "./library.ts";
-import { BY_PLACE, type Effect, isEffect, type Key, type Node, type Program } from "./program.ts";
+import { BY_PLACE, type Effect, isCall, type Key, type Node, type Program } from "./program.ts";
 
 export function describeProgram({ kind, attempts, body, limited, compensates, hurried }: Program): string {
   const head = `// ${kind}${attempts > 1 ? `, attempts: ${attempts}` : ""}${limited ? ", limit: { concurrency: 1 }" : ""}${compensates ? ", compensates" : ""}${hurried ? ", runTimeout: 3 s" : ""}\nasync (ctx) => {`;
@@ -62,6 +62,8 @@ function describe(node: Node, at: string): string {
       return `await retried(${node.times}, async () => {\n${indent(describe(node.body, `${at}/t*`))}\n});`;
     case "pages":
       return `for await (const page of (async function* () {\n${indent(`for (const i of range(${node.times})) {\n${indent(`${describe(node.within, `${at}/w*`)}\nyield i;`)}\n}`)}\n})()) {\n${indent(describe(node.body, `${at}/r*`))}\n}`;
+    case "then":
+      return `${node.config ? "await config; " : ""}await ${reacted(node, at)};`;
     case "once":
       return `await (kept${node.id} ??= ${describeEffect(node.body)}); // 0/once${node.id}`;
     case "try": {
@@ -94,9 +96,15 @@ function describe(node: Node, at: string): string {
   }
 }
 
+function reacted({ body, next }: Extract<Node, { op: "then" }>, at: string): string {
+  const call = describeEffect(body);
+  return next ? `${call}.then(async () => { // ${at}/e\n${indent(describe(next, `${at}/n`))}\n})` : `${call}.then((seen) => seen) /* ${at}/e */`;
+}
+
 /** As an item of a list of promises. */
 function branch(node: Node, at: string): string {
-  if (isEffect(node) && node.op !== "fact") return indent(`${describeEffect(node)}, // ${at}`);
+  if (node.op === "then" && !node.config) return indent(`${reacted(node, at)},`);
+  if (isCall(node)) return indent(`${describeEffect(node)}, // ${at}`);
   return indent(`(async () => {\n${indent(describe(node, at))}\n})(),`);
 }
 

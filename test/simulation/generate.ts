@@ -4,9 +4,11 @@ import { SOURCES } from "./library.ts";
 import { LIMITERS } from "./limiters.ts";
 import {
   BY_PLACE,
+  type Called,
   canReject,
   type Effect,
   type Group,
+  isCall,
   isEffect,
   type Node,
   type Program,
@@ -35,9 +37,11 @@ export function generate(seed: string): Program {
   const undone = program.kind !== "changed" && program.kind !== "patched" && createRandom(`undone ${seed}`).chance(0.2);
   const told = program.kind === "outside" ? toldApart(program.body) : program.body;
   const body = others.chance(0.3) ? answeredByOthers(told, others) : told;
+  const read = drawing.chance(0.2) ? readByDrawing(body, drawing) : body;
+  const chain = createRandom(`chained ${seed}`);
   return {
     ...program,
-    body: drawing.chance(0.2) ? readByDrawing(body, drawing) : body,
+    body: chain.chance(0.25) ? chained({ ...program, body: read }, chain) : read,
     ...(undone && { compensates: true }),
     ...(createRandom(`hurried ${seed}`).chance(0.05) && { hurried: true }),
   };
@@ -93,8 +97,35 @@ function readByDrawing(body: readonly Node[], random: Random): readonly Node[] {
   return JSON.parse(JSON.stringify(body), drawn) as readonly Node[];
 }
 
+/** The same, but that some calls are given a reaction in place of an `await`, which does what comes next or hands on what was seen. */
+function chained({ kind, body }: Program, random: Random): readonly Node[] {
+  const reads = kind === "reading" || kind === "outside";
+  const react = (call: Called, next?: Node): Node => ({
+    op: "then",
+    ...(reads && random.chance(0.3) && { config: true }),
+    body: call,
+    ...(next && { next }),
+  });
+  const change = (node: Node): Node => {
+    // What is started or kept is the promise of ctx itself.
+    if (node.op === "start" || node.op === "once") return node;
+    if (isCall(node)) return random.chance(0.3) ? react(node) : node;
+    if (node.op !== "seq") return withChildren(node, change);
+    const changed: Node[] = [];
+    for (let index = 0; index < node.body.length; index += 1) {
+      const [each, next] = node.body.slice(index, index + 2) as [Node, Node | undefined];
+      if (next && isCall(each) && random.chance(0.3)) {
+        changed.push(react(each, change(next)));
+        index += 1;
+      } else changed.push(change(each));
+    }
+    return { ...node, body: changed };
+  };
+  return body.map(change);
+}
+
 /** Groups of all kinds but `reading`. */
-type Plain = Exclude<Group, { readonly op: "ctxMap" | "limit" | "retry" | "pages" | "once" }>;
+type Plain = Exclude<Group, { readonly op: "ctxMap" | "limit" | "retry" | "pages" | "once" | "then" }>;
 
 function createGenerator(random: Random, kind: ProgramKind) {
   const effectsMax = random.pick(EFFECTS_MAX);

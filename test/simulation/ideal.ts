@@ -38,7 +38,7 @@ export async function runIdeal(program: Program, trace: Trace): Promise<Ideal> {
     },
     work: () => Promise.reject(new Error("an ideal step does no work")),
     outside: () => Promise.resolve(),
-    library: { read: () => Promise.resolve() },
+    library: { config: Promise.resolve(), read: () => Promise.resolve() },
     pause: () => Promise.resolve(),
     throws: (path) => trace.thrown.has(path),
   };

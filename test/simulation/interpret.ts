@@ -110,7 +110,23 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
       started.set(node.id, start(node.body, frame));
       return 0;
     }
+    if (node.op === "then" && !node.config) return react(node, frame);
     return runOther(node, frame);
+  }
+
+  /** No async function: the author awaits the last promise alone. */
+  function react({ body, next: then }: Extract<Node, { op: "then" }>, frame: Frame): Promise<number> {
+    const own = child(frame, "e", { signal: frame.signal });
+    return (begin(body, own) as Promise<unknown>).then(
+      (value) => {
+        const seen = hash(stage.saw(own.path, body, value));
+        return then ? run(then, { ...child(frame, "n"), data: mix(frame.data, seen) }) : seen;
+      },
+      (error: unknown) => {
+        stage.sawError(own.path, error);
+        throw error;
+      },
+    );
   }
 
   /** In a list of promises: a value that is there already may stand beside them. */
@@ -220,7 +236,7 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
       case "any": {
         const over = node.withdraw ? new AbortController() : undefined;
         const branches = node.body.map((each, index) =>
-          item(each, child(frame, index, { signal: isEffect(each) ? over?.signal : undefined })),
+          item(each, child(frame, index, { signal: isEffect(each) || each.op === "then" ? over?.signal : undefined })),
         );
         try {
           return await (node.op === "race" ? Promise.race(branches) : Promise.any(branches));
@@ -256,6 +272,9 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
         }
         return frame.data;
       }
+      case "then":
+        await stage.library.config;
+        return await react(node, frame);
       case "once": {
         // Which of them comes first makes no difference: it is the same call.
         const { path } = root;

@@ -8,6 +8,7 @@ export type Source = (typeof SOURCES)[number];
 export interface Supply {
   /** Something far away. Takes a time of its own. */
   fetch(): Promise<void>;
+  readonly config: Promise<void>;
   /** Whether something happens that depends on others: another task has read the same, the service is busy. */
   chance(probability: number): boolean;
   /** Lets time pass before another try. */
@@ -15,6 +16,8 @@ export interface Supply {
 }
 
 export interface Library {
+  /** What the module has begun to load before any run. */
+  readonly config: Promise<void>;
   read(source: Source, row: string): Promise<void>;
 }
 
@@ -27,7 +30,7 @@ const TRIES = 3;
 
 class Busy extends Error {}
 
-export function createLibrary({ fetch, chance, pause }: Supply): Library {
+export function createLibrary({ fetch, config, chance, pause }: Supply): Library {
   const near = new Set<string>();
   const far = new Set<string>();
   const promised = new Map<string, Promise<string>>();
@@ -132,6 +135,7 @@ export function createLibrary({ fetch, chance, pause }: Supply): Library {
     failing,
   };
   return {
+    config,
     async read(source, row) {
       const found = await reads[source](row);
       if (found !== row) throw new Error(`${found} was read in place of ${row}`);

@@ -72,6 +72,9 @@ export type Effect =
   /** `patched` is drawn as a group of its own. */
   | { readonly op: "fact"; readonly fact: "now" | "random" | "uuid" | "patched" };
 
+/** An effect that is a promise. */
+export type Called = Exclude<Effect, { readonly op: "fact" }>;
+
 export type Wait =
   /** Microtasks only: `await Promise.resolve()`, so often. */
   | { readonly op: "micro"; readonly times: number }
@@ -105,6 +108,11 @@ export type Group =
   | { readonly op: "retry"; readonly times: number; readonly body: Node }
   /** `for await` over an async generator that does `within` before each item; the loop does `body` with it. */
   | { readonly op: "pages"; readonly times: number; readonly within: Node; readonly body: Node }
+  /**
+   * A call whose promise is given a reaction, which does `next`: `ctx.step(…).then(() => next)`. With `config`, behind a promise that the module has
+   * made, and no run.
+   */
+  | { readonly op: "then"; readonly config?: true; readonly body: Called; readonly next?: Node }
   /** A call of ctx whose promise is kept: the first who comes makes it, all others await the same. */
   | { readonly op: "once"; readonly id: number; readonly body: Effect }
   | { readonly op: "try"; readonly body: Node; readonly catch?: Node; readonly finally?: Node }
@@ -125,7 +133,7 @@ export type Statement =
   | { readonly op: "restart"; readonly rounds: number };
 
 /** Where a node has its children, in the order in which they run. */
-const BRANCHES = ["within", "body", "catch", "finally", "else"] as const;
+const BRANCHES = ["within", "body", "next", "catch", "finally", "else"] as const;
 type Branches = { readonly [branch in (typeof BRANCHES)[number]]?: Node | readonly Node[] };
 
 export function childrenOf(node: Node): readonly Node[] {
@@ -178,10 +186,15 @@ export function settlesUnseen({ body }: Program): boolean {
 /** What runs its children beside each other, or beside the code that follows. */
 const BESIDE: ReadonlySet<Node["op"]> = new Set<Node["op"]>(["all", "allSettled", "any", "race", "map", "limit", "start"]);
 
+export function isCall(node: Node): node is Called {
+  return isEffect(node) && node.op !== "fact";
+}
+
 /** Whether it is a chunk: a `Promise.all` in whose items a read comes first, and then the only call. */
 function isChunk(node: Node): boolean {
   if (node.op !== "map" || node.body.op !== "seq") return false;
-  const [call, ...reads] = node.body.body.toReversed();
+  const [last, ...reads] = node.body.body.toReversed();
+  const call = last?.op === "then" && !last.next ? last.body : last;
   return call !== undefined && isEffect(call) && call.op !== "fact" && reads.length > 0 && reads.every(({ op }) => op === "read");
 }
 

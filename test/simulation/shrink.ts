@@ -1,5 +1,5 @@
 /** Makes a failing case small: drops and simplifies nodes, then calms the schedule, as long as the same rule stays broken. */
-import { childrenOf, isEffect, type Node, type Program } from "./program.ts";
+import { childrenOf, isCall, isEffect, type Node, type Program } from "./program.ts";
 import type { Rule } from "./rules.ts";
 import { simulateKept, type Verdict } from "./simulate.ts";
 
@@ -120,6 +120,16 @@ function* smallerNodes(node: Node): Generator<Node> {
       for (const within of smallerNodes(node.within)) yield { ...node, within };
       for (const body of smallerNodes(node.body)) yield { ...node, body };
       return;
+    case "then": {
+      const { next, ...rest } = node;
+      yield node.body;
+      if (next) yield next;
+      if (next) yield rest;
+      if (node.config) yield without(node, "config");
+      for (const body of smallerNodes(node.body)) if (isCall(body)) yield { ...node, body };
+      if (next) for (const other of smallerNodes(next)) yield { ...node, next: other };
+      return;
+    }
     case "once":
       yield node.body;
       for (const body of smallerNodes(node.body)) if (isEffect(body)) yield { ...node, body };

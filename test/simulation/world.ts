@@ -30,7 +30,7 @@ import type { Choices } from "./choices.ts";
 import { CHILD, hash, interpret, type Stage } from "./interpret.ts";
 import { connect, createClock, createProcess, type Operation, type Process, type Time } from "./process.ts";
 import { createLibrary, type Library, SOURCES } from "./library.ts";
-import type { Program } from "./program.ts";
+import { type Program, some } from "./program.ts";
 import { scope } from "./scope.ts";
 import { childOf, createWitness, type Job, OF_CHILD, undoOf, UNDOING, type Waited, type Witness } from "./witness.ts";
 import { createWorkQueue, type WorkQueue } from "./work-queue.ts";
@@ -58,6 +58,8 @@ export interface World {
   readonly slots: Slots;
   readonly queue: WorkQueue;
   readonly witness: Witness;
+  /** What the handlers of a process read. */
+  readonly libraryOf: (process: Process) => Library;
   readonly workers: Process[];
   frontEnd: Process;
   /** Runs at work, and what died. */
@@ -87,10 +89,13 @@ export function createWorld({
     const clock = createClock(time, process);
     return clock.sleep(OUTSIDE_MS[choices.upTo(OUTSIDE_MS.length - 1)] ?? 1);
   };
+  const hasConfig = some(program.body, (node) => node.op === "then" && node.config === true);
   const libraries = new Map<Process, Library>();
   const libraryOf = (process: Process) => {
     const pause = () => wait(process);
-    const library = libraries.get(process) ?? createLibrary({ fetch: pause, pause, chance: choices.chance });
+    const library =
+      libraries.get(process) ??
+      createLibrary({ fetch: pause, config: hasConfig ? pause() : Promise.resolve(), pause, chance: choices.chance });
     libraries.set(process, library);
     return library;
   };
@@ -103,6 +108,7 @@ export function createWorld({
     slots: createMemorySlots(),
     queue: createWorkQueue(),
     witness: createWitness({ program, nowMs: () => time.nowMs, wait, libraryOf, draw: () => (world.drawn += 1), tell }),
+    libraryOf,
     workers: [],
     frontEnd: createProcess("front end 1"),
     jobs: [],
@@ -259,6 +265,8 @@ export function startRun(world: World, process: Process, ref: RunRef): void {
     if (isFirst) world.witness.holds(job, token);
     isFirst = false;
   });
+  // Modules are loaded before they run.
+  world.libraryOf(process);
   const over = (report: unknown) => {
     if (!process.isAlive) return;
     job.isOver = true;

@@ -13,7 +13,7 @@ import { createWitness, type Job, waitedIn, type Witness, type Work } from "../w
 import type { Death, Line, Tried } from "./evidence.ts";
 
 /** What handlers read leaves no evidence. */
-const NO_LIBRARY: Library = { read: () => Promise.resolve() };
+const NO_LIBRARY: Library = { config: Promise.resolve(), read: () => Promise.resolve() };
 
 export interface Evidence {
   readonly program: Program;

@@ -25,7 +25,7 @@ const OUTSIDE_MS = [1, 5, 25];
 /** What this process has fetched before. */
 const cache = new Set<string>();
 const pause = () => sleep(pick(OUTSIDE_MS));
-const library = createLibrary({ fetch: pause, pause, chance: (probability) => Math.random() < probability });
+const library = createLibrary({ fetch: pause, config: pause(), pause, chance: (probability) => Math.random() < probability });
 
 /** One for each number of tries that a program may have. */
 export const once = define(1);
@@ -108,7 +108,7 @@ function createStage(directory: string, taskId: string, generation: number): Sta
       await pause();
       cache.add(key);
     },
-    library: { read: (source, row) => library.read(source, row.startsWith("/") ? `${taskId} ${row}` : row) },
+    library: { config: library.config, read: (source, row) => library.read(source, row.startsWith("/") ? `${taskId} ${row}` : row) },
     pause,
     throws(path, first) {
       if (linesOf("threw", path).length >= first) return false;
