@@ -63,7 +63,7 @@ function describe(node: Node, at: string): string {
     case "pages":
       return `for await (const page of (async function* () {\n${indent(`for (const i of range(${node.times})) {\n${indent(`${describe(node.within, `${at}/w*`)}\nyield i;`)}\n}`)}\n})()) {\n${indent(describe(node.body, `${at}/r*`))}\n}`;
     case "then":
-      return `${node.config ? "await config; " : ""}await ${reacted(node, at)};`;
+      return `${node.config ? "await config; " : ""}${awaited(node, reacted(node, at))}`;
     case "once":
       return `await (kept${node.id} ??= ${describeEffect(node.body)}); // 0/once${node.id}`;
     case "try": {
@@ -96,14 +96,21 @@ function describe(node: Node, at: string): string {
   }
 }
 
+function awaited({ lazy }: Extract<Node, { op: "then" }>, call: string): string {
+  if (!lazy) return `await ${call};`;
+  return lazy === "awaited" ? `await lazily(() => ${call});` : `await (async () => lazily(() => ${call}))();`;
+}
+
 function reacted({ body, next }: Extract<Node, { op: "then" }>, at: string): string {
   const call = describeEffect(body);
-  return next ? `${call}.then(async () => { // ${at}/e\n${indent(describe(next, `${at}/n`))}\n})` : `${call}.then((seen) => seen) /* ${at}/e */`;
+  return next
+    ? `${call}.then(async () => { // ${at}/e\n${indent(describe(next, `${at}/n`))}\n})`
+    : `${call}.then((seen) => seen) /* ${at}/e */`;
 }
 
 /** As an item of a list of promises. */
 function branch(node: Node, at: string): string {
-  if (node.op === "then" && !node.config) return indent(`${reacted(node, at)},`);
+  if (node.op === "then" && !node.config && !node.lazy) return indent(`${reacted(node, at)},`);
   if (isCall(node)) return indent(`${describeEffect(node)}, // ${at}`);
   return indent(`(async () => {\n${indent(describe(node, at))}\n})(),`);
 }

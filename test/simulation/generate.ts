@@ -103,6 +103,7 @@ function chained({ kind, body }: Program, random: Random): readonly Node[] {
   const react = (call: Called, next?: Node): Node => ({
     op: "then",
     ...(reads && random.chance(0.3) && { config: true }),
+    ...(random.chance(0.2) && { lazy: random.pick(["awaited", "returned"] as const) }),
     body: call,
     ...(next && { next }),
   });

@@ -110,7 +110,7 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
       started.set(node.id, start(node.body, frame));
       return 0;
     }
-    if (node.op === "then" && !node.config) return react(node, frame);
+    if (node.op === "then" && !node.config && !node.lazy) return react(node, frame);
     return runOther(node, frame);
   }
 
@@ -273,8 +273,9 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
         return frame.data;
       }
       case "then":
-        await stage.library.config;
-        return await react(node, frame);
+        if (node.config) await stage.library.config;
+        if (!node.lazy) return await react(node, frame);
+        return node.lazy === "awaited" ? await lazily(() => react(node, frame)) : lazily(() => react(node, frame));
       case "once": {
         // Which of them comes first makes no difference: it is the same call.
         const { path } = root;
@@ -347,6 +348,12 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
       if (node.finally) await run(node.finally, child(frame, 2));
     }
   }
+}
+
+/** As a query of a database, which begins when it is awaited. */
+function lazily(begin: () => Promise<number>): Promise<number> {
+  // oxlint-disable-next-line unicorn/no-thenable -- it is what is tried
+  return { then: (...given: Parameters<Promise<number>["then"]>) => begin().then(...given) } as Promise<number>;
 }
 
 function child(frame: Frame, index: number | string, own: Partial<Pick<Frame, "signal" | "suffix" | "branch">> = {}): Frame {

@@ -110,9 +110,9 @@ export type Group =
   | { readonly op: "pages"; readonly times: number; readonly within: Node; readonly body: Node }
   /**
    * A call whose promise is given a reaction, which does `next`: `ctx.step(…).then(() => next)`. With `config`, behind a promise that the module has
-   * made, and no run.
+   * made, and no run. With `lazy`, all of it happens only once an object is awaited that is no promise, or is returned by a function.
    */
-  | { readonly op: "then"; readonly config?: true; readonly body: Called; readonly next?: Node }
+  | { readonly op: "then"; readonly config?: true; readonly lazy?: "awaited" | "returned"; readonly body: Called; readonly next?: Node }
   /** A call of ctx whose promise is kept: the first who comes makes it, all others await the same. */
   | { readonly op: "once"; readonly id: number; readonly body: Effect }
   | { readonly op: "try"; readonly body: Node; readonly catch?: Node; readonly finally?: Node }

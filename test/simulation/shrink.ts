@@ -125,7 +125,7 @@ function* smallerNodes(node: Node): Generator<Node> {
       yield node.body;
       if (next) yield next;
       if (next) yield rest;
-      if (node.config) yield without(node, "config");
+      for (const member of ["config", "lazy"] as const) if (node[member]) yield without(node, member);
       for (const body of smallerNodes(node.body)) if (isCall(body)) yield { ...node, body };
       if (next) for (const other of smallerNodes(next)) yield { ...node, next: other };
       return;

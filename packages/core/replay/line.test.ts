@@ -124,6 +124,12 @@ async function retried<T>(work: (attempt: number) => Promise<T>): Promise<T> {
   }
 }
 
+/** An object that saves once it is awaited, or a promise is resolved with it. */
+function lazily(save: Given["save"], item: string): Promise<string> {
+  // oxlint-disable-next-line unicorn/no-thenable -- it is what is tested
+  return { then: (...given: Parameters<Promise<string>["then"]>) => save(item).then(...given) } as Promise<string>;
+}
+
 const ONE_AFTER_ANOTHER: readonly (readonly [string, Handler])[] = [
   [
     "a loop",
@@ -358,6 +364,18 @@ const ONE_AFTER_ANOTHER: readonly (readonly [string, Handler])[] = [
       return done;
     },
   ],
+  [
+    "objects that call when they are awaited, as queries of a database do",
+    async ({ read, save }) => {
+      const returned = async (item: string) => {
+        await read(item);
+        return lazily(save, item);
+      };
+      const done: string[] = [await lazily(save, "a"), await returned("b")];
+      await read("c");
+      return [...done, await lazily(save, "c")];
+    },
+  ],
 ];
 
 const IN_LINE = { a: "0-task.save", b: "0-task.save#2", c: "0-task.save#3" };
@@ -523,9 +541,52 @@ const ITEM_BY_ITEM: readonly (readonly [string, Handler, readonly unknown[], Rea
   ],
 ];
 
+/** Where items get to an object that saves once it is awaited. */
+const LAZY: readonly (readonly [string, (given: Given, lazy: (item: string) => Promise<string>) => readonly Promise<string>[]])[] = [
+  [
+    "await",
+    ({ read }, lazy) =>
+      ITEMS.map(async (item) => {
+        await read(item);
+        return await lazy(item);
+      }),
+  ],
+  [
+    "return",
+    ({ read }, lazy) =>
+      ITEMS.map(async (item) => {
+        await read(item);
+        return lazy(item);
+      }),
+  ],
+  ["hand on in a reaction", ({ read }, lazy) => ITEMS.map((item) => read(item).then(() => lazy(item)))],
+  [
+    "resolve a promise with",
+    ({ read }, lazy) =>
+      ITEMS.map((item) => {
+        const { promise, resolve } = Promise.withResolvers<string>();
+        void read(item).then(() => resolve(lazy(item)));
+        return promise;
+      }),
+  ],
+  [
+    "give to Promise.resolve",
+    ({ read }, lazy) =>
+      ITEMS.map(async (item) => {
+        await read(item);
+        return await Promise.resolve(lazy(item));
+      }),
+  ],
+  ["are", (_given, lazy) => ITEMS.map(lazy)],
+];
+
 describe("every item of a list that the handler awaits gets its own results, in every order:", () => {
   test.each(ITEM_BY_ITEM)("%s", async (_what, handler, expected, keys) => {
     await inEveryRun(handler, expected, keys);
+  });
+
+  test.each(LAZY)("items that %s an object that calls when it is awaited", async (_what, itemsOf) => {
+    await inEveryRun(async (given) => await Promise.all(itemsOf(given, (item) => lazily(given.save, item))), saved(...ITEMS), BY_ITEM);
   });
 
   test("a second call of a name by one item is refused: it may work off what the items share", async () => {
@@ -747,6 +808,32 @@ describe("items of a Promise.all are told apart by their numbers exactly if they
     });
     expect((await run()).type).toBe("parked");
     expect(calls.map(({ key }) => key).toSorted()).toEqual(BY_NUMBER);
+  });
+
+  test("a promise of another run that had ended when it settled, in a cache", async () => {
+    const cached: Promise<unknown>[] = [];
+    const { run } = create({
+      latencies: [],
+      async handler() {
+        cached.push((async () => await wait(20))());
+        return await Promise.resolve([]);
+      },
+    });
+    expect((await run()).type).toBe("parked");
+    await Promise.all(cached);
+    const later = create({
+      latencies: [],
+      handler: async ({ effects, save }) =>
+        await Promise.all(
+          ITEMS.map(async (item) => {
+            await effects.step(`look-${item}`, () => 1);
+            await cached[0];
+            return await save(item);
+          }),
+        ),
+    });
+    expect((await later.run()).type).toBe("parked");
+    expect(later.calls.map(({ key }) => key).toSorted()).toEqual(BY_NUMBER);
   });
 
   test("a promise that another run has settled, in a cache", async () => {

@@ -199,7 +199,8 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
     const execution = own();
     if (!execution) return UNKNOWN;
     const { segment, owner, entering } = execution;
-    const { isOutside, seen } = segment;
+    const { seen } = segment;
+    const isOutside = segment.isOutside || execution.isUntold;
     // The first code of a branch is on its line, also if other code runs it. It may have called before.
     const first = entering.at(-1);
     const running = execution.running.map(({ promise }) => promise);

@@ -63,6 +63,8 @@ export interface Execution {
   readonly owner: object | undefined;
   /** The promise that takes over another one in this job. */
   readonly job: object | undefined;
+  /** Whether it is not known which code has resolved the promise of the job: what that had awaited is not known either. */
+  isUntold: boolean;
   /** Functions that are running, the innermost last, with their promises. */
   readonly running: { readonly code: string; readonly promise: object }[];
   /** Branches whose first code is running, each with its position. */
@@ -167,6 +169,7 @@ export function executionOf(segment: Segment, owner: object | undefined, job: ob
     segment,
     owner,
     job,
+    isUntold: false,
     running: [],
     entering: [],
     collection: undefined,

@@ -126,9 +126,11 @@ function begins(promise: Promise<unknown>): void {
     current = undefined;
     return;
   }
-  if (mark.parent === undefined) {
-    // The job that lets this promise take over another one. It follows from the code that resolved it, at once.
-    current = executionOf(mark.created, undefined, promise);
+  if (mark.parent === undefined || isOfAwait(mark)) {
+    // The job that lets this promise take over another one, or anything else with a `then`. Who resolved it is known if `await` did.
+    current = executionOf(mark.created, promise, promise);
+    current.isUntold = mark.parent === undefined;
+    mark.parent = undefined;
     return;
   }
   const segment = segmentAfter(mark);
@@ -142,6 +144,15 @@ function begins(promise: Promise<unknown>): void {
   if (mark.owner && mark.code !== undefined) current.running.push({ code: mark.code, promise: mark.owner });
   mark.parent = undefined;
   mark.owner = undefined;
+}
+
+/**
+ * Whether the promise is one that `await` makes for what is no ordinary promise. It waits on that of the function that awaits, and its job comes at
+ * once, while that is not settled. Of a traced line no settlement passes unseen.
+ */
+function isOfAwait({ created, parent }: Mark): boolean {
+  const awaited = Marked.of(parent);
+  return created.of.isTraced && awaited?.created.of === created.of && !awaited.isSettled;
 }
 
 /** The segment that continues after an await (L1, L2). */
