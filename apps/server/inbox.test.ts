@@ -677,7 +677,10 @@ describe("a question that may be handed on", () => {
     expect((await page("carol")).text).toMatch(/What happened[^]*bob handed it on to dora: On &lt;b&gt;leave/);
 
     expect((await send("bob", { action: "takeBack" })).status).toBe(303);
-    expect([(await page("dora")).status, listed((await open("", "bob")).text)]).toEqual([404, ["Pay 1?"]]);
+    expect([(await page("dora")).text, listed((await open("", "bob")).text)]).toEqual([
+      expect.stringMatching(/<h1>Handed on<[^]*<bdi>bob<\/bdi> handed it on to <bdi>bob<\/bdi>, who can answer it now/),
+      ["Pay 1?"],
+    ]);
     await send("bob", TO);
     await decline(taskIds[0] ?? "", "dora");
     await until(async () => (await services.store.load(taskIds[0] ?? ""))?.status === "completed");
@@ -686,14 +689,21 @@ describe("a question that may be handed on", () => {
     expect((await page("bob")).text).toMatch(/dora declined it\.[^]*In the place of<\/dt><dd><bdi>You/);
   });
 
-  test("goes on from those who got it, who are told so, and do not read it any more", async () => {
-    const { page, send } = await handing();
+  test("goes on from those who got it, whose page says to whom; only the person whose part it is takes it back", async () => {
+    const { id, page, send } = await handing();
     await send("bob", TO);
-    expect(await send("dora", { ...TO, names: "emil" })).toMatchObject({ status: 200, text: expect.stringContaining("<h1>Handed on<") });
-    expect([(await page("dora")).status, (await page("emil")).text]).toEqual([
-      404,
-      expect.stringMatching(/Handed on by<\/dt><dd><bdi>dora/),
-    ]);
+    expect(await send("dora", { ...TO, names: "emil" })).toMatchObject({ status: 303, to: `/asks/${id}` });
+    expect((await page("emil")).text).toMatch(/Handed on by<\/dt><dd><bdi>dora/);
+    const gone = (await page("dora")).text;
+    expect(gone).toMatch(/<h1>Handed on<[^]*You handed it on to <bdi>emil<\/bdi>, who can answer it now\. You no longer can\./);
+    expect(gone).not.toMatch(/value="(accept|yes|decline|claim|delegate|takeBack)"/);
+    for (const fields of [{ action: "yes" }, { action: "claim" }, { action: "takeBack" }, TO])
+      expect((await send("dora", fields)).status).toBe(403);
+    // Whose part it is learns who passed it on.
+    expect((await page("bob")).text).toMatch(/<bdi>dora<\/bdi> handed it on to <bdi>emil<\/bdi>[^]*Take it back/);
+    await send("bob", { action: "takeBack" });
+    expect((await page("emil")).text).toMatch(/<bdi>bob<\/bdi> handed it on to <bdi>bob<\/bdi>/);
+    expect((await page("fred")).status).toBe(404);
   });
 
   test("is shown to the person who called as waiting for others, who may comment and do nothing else", async () => {

@@ -339,6 +339,8 @@ export interface AskThread {
   readonly comments: number;
   /** Parts that were handed on: at most one of each person (callers/seats.ts). */
   readonly delegations?: readonly Delegation[];
+  /** To whom parts were handed before they went to others; absent for nobody. */
+  readonly handedBefore?: readonly Addressees[];
   /** How often parts of the ask were handed on; absent for never. */
   readonly delegated?: number;
   /** How many times of `remindMs` are over, and when people were last reminded; absent for never. */

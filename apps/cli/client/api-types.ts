@@ -677,7 +677,7 @@ export interface components {
             /** @description Who was asked as well because nobody had answered; absent for nobody */
             readonly escalatedTo?: readonly ("tenant" | components["schemas"]["Addressees"])[];
             /**
-             * @description `accepted`: the caller has accepted, and others are missing. `of-others`: the caller's task asks others, or the caller has handed the question on
+             * @description `accepted`: the caller has accepted, and others are missing. `of-others`: the caller's task asks others, or the question was handed on from the caller
              * @enum {string}
              */
             readonly state: "open" | "accepted" | "of-others";
@@ -702,6 +702,8 @@ export interface components {
             readonly allow?: readonly "delegate"[];
             /** @description What happens while nobody answers, besides the deadline: when people are reminded, and when others are asked as well */
             readonly upcoming?: readonly components["schemas"]["Upcoming"][];
+            /** @description Of `of-others`: how the caller's part went to others, by the caller or not; absent if the caller never had one */
+            readonly handedOn?: components["schemas"]["Happened"];
             /** @description What happened with it, the oldest first */
             readonly history: readonly components["schemas"]["Happened"][];
             /** @description The oldest first */

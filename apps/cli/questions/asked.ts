@@ -90,10 +90,13 @@ export function peopleText({ audience }: Pick<AskSummary, "audience">): string {
 }
 
 /** Why a person may read a question and not answer it, to follow its name. */
-export function notForYou({ history, audience }: Partial<Pick<OpenAsk, "history" | "audience">>): string {
-  const gave = history?.findLast(({ what, from, by }) => what === "delegated" && (from ?? by)?.isCaller === true);
-  if (!gave?.to) return `is a question for ${peopleText(audience ? { audience } : {})}, and not for you`;
-  return `was handed on by you to ${peopleText({ audience: { to: gave.to } })}: take it back with \`parley delegate\``;
+export function notForYou({ handedOn, audience }: Partial<Pick<OpenAsk, "handedOn" | "audience">>): string {
+  if (!handedOn?.to) return `is a question for ${peopleText(audience ? { audience } : {})}, and not for you`;
+  const { by, from, to } = handedOn;
+  const people = peopleText({ audience: { to } });
+  if (by?.isCaller !== true) return `was handed on by ${cleanLine(by?.name ?? by?.principal ?? "somebody")} to ${people}`;
+  // What one got from somebody else is theirs to take back.
+  return `was handed on by you to ${people}${from ? "" : ": take it back with `parley delegate`"}`;
 }
 
 const NAMES_SHOWN = 6;

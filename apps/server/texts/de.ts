@@ -127,7 +127,8 @@ export const DE: Texts = {
     tooMany: "Höchstens {count} Namen, keiner länger als 256 Zeichen.",
     noReason: "Sagen Sie, warum.",
     long: "Höchstens {count} Zeichen.",
-    given: "Sie haben sie weitergegeben an {to}. Dort kann man an Ihrer Stelle antworten.",
+    given: "Sie haben sie weitergegeben an {to}. Sie selbst können nicht mehr antworten.",
+    goneTo: "{name} hat sie weitergegeben an {to}. Sie selbst können nicht mehr antworten.",
     takeBack: "Zurücknehmen",
     takenBack: "Zurückgenommen",
     by: "Weitergegeben von",
@@ -503,10 +504,6 @@ export const DE: Texts = {
     full: {
       title: "Zu viele Kommentare",
       sentence: "Diese Frage hat so viele Kommentare, wie sie haben kann. Ihrer wurde nicht hinzugefügt.",
-    },
-    "handed-on": {
-      title: "Weitergegeben",
-      sentence: "Wem Sie diese Frage weitergegeben haben, findet sie in seinem Eingang und kann sie beantworten.",
     },
     "not-handed-on": {
       title: "Nicht weitergegeben",

@@ -133,7 +133,8 @@ export const EN = {
     tooMany: "At most {count} names, none of them longer than 256 characters.",
     noReason: "Say why.",
     long: "At most {count} characters.",
-    given: "You handed it on to {to}, who can answer in your place.",
+    given: "You handed it on to {to}, who can answer it now. You no longer can.",
+    goneTo: "{name} handed it on to {to}, who can answer it now. You no longer can.",
     takeBack: "Take it back",
     takenBack: "Taken back",
     by: "Handed on by",
@@ -509,7 +510,6 @@ export const EN = {
       sentence: "This question is closed: it was declined or withdrawn, its deadline has passed, or its task has ended. Nothing was sent.",
     },
     full: { title: "Too many comments", sentence: "This question has as many comments as it can have, so yours was not added." },
-    "handed-on": { title: "Handed on", sentence: "Those to whom you handed this question find it in their inbox, and can answer it." },
     "not-handed-on": {
       title: "Not handed on",
       sentence:

@@ -10,13 +10,13 @@
  *   follow   yes                no                                  no
  *
  * The owner is the principal that called. Callers of another tenant are always in the last column. Those to whom a member handed their part
- * on are members too (seats.ts).
+ * on are members too, and who could answer an ask before it was handed to others may still read it (seats.ts).
  */
 import { ANONYMOUS, type Caller, DEFAULT_TENANT, personOf } from "./caller.ts";
 import type { SettledAsk } from "./open-asks.ts";
 import type { GrantOwner } from "./kept-grants.ts";
 import { hasAccepted, tallied } from "./quorum.ts";
-import { type Asked, isInAudience, seatOf, seatToHandOn } from "./seats.ts";
+import { type Asked, isInAudience, seatOf, seatToHandOn, wasHanded } from "./seats.ts";
 import type { Ask, CallFacts, Participant, Task } from "../task.ts";
 
 export type Action = "read" | "answer" | "cancel" | "follow";
@@ -64,7 +64,16 @@ export function mayHandOn(caller: Caller, task: Pick<Guarded, "call">, ask: Seat
   return isOfTenant(caller, task) ? seatToHandOn(askedOf(caller, task), ask) : undefined;
 }
 
-/** Whether the ask was put to the caller, who may have handed it on since: those may still read it. */
+/** Whether the caller may read an open ask: who may answer it, who follows its task, and who could have answered it before it was handed on. */
+export function mayReadAsk(caller: Caller, task: Guarded, ask: Seated): boolean {
+  return may(caller, "answer", task, ask) || may(caller, "follow", task) || isPutTo(caller, task, ask) || gotBefore(caller, task, ask);
+}
+
+function gotBefore(caller: Caller, task: Pick<Guarded, "call">, ask: Seated): boolean {
+  return isOfTenant(caller, task) && wasHanded(askedOf(caller, task), ask);
+}
+
+/** Whether the ask was put to the caller, who may have handed it on since. */
 export function isPutTo(caller: Caller, task: Pick<Guarded, "call">, ask: Seated): boolean {
   return isOfTenant(caller, task) && isInAudience(askedOf(caller, task), ask);
 }

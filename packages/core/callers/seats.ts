@@ -10,10 +10,11 @@
  *   S3  Who may not answer, such as the caller with `not: "caller"`, may not by delegation either.
  *   S4  A person who is asked anyway takes their own part, and each person counts once (quorum.ts).
  *   S5  Those to whom it was escalated are asked as the first ones are, with a part of their own (asks/prompts.ts).
+ *   S6  Who got a part that has gone to others since may still read the ask, and learns to whom it went.
  */
 import { type Caller, personOf } from "./caller.ts";
 import { isNamed } from "./names.ts";
-import type { Acceptance, Addressees, Ask, Audience, CallFacts, Delegation, Participant } from "../task.ts";
+import type { Acceptance, Addressees, Ask, AskThread, Audience, CallFacts, Delegation, Participant, ThreadEntry } from "../task.ts";
 
 type Seated = Pick<Ask, "audience" | "thread" | "accepted">;
 type Owner = Pick<CallFacts, "principal" | "person">;
@@ -67,6 +68,27 @@ function isExcluded({ isCaller }: Asked, { audience }: Pick<Ask, "audience">): b
   return audience?.not === "caller" && isCaller;
 }
 
+/** Whether a part was handed to the caller that has gone to others since (S6). */
+export function wasHanded(asked: Asked, { audience, thread }: Pick<Ask, "audience" | "thread">): boolean {
+  if (asked.caller.authenticatedBy === "nobody" || isExcluded(asked, { audience })) return false;
+  return thread?.handedBefore?.some((to) => isAddressed(asked.caller, to)) === true;
+}
+
+/** What took the caller's part from them: the last time that it was handed to others. Undefined if they have it, or never had one. */
+export function handedAway(caller: Caller, history: readonly ThreadEntry[]): HandedOn | undefined {
+  let held: Participant = selfOf(caller);
+  let away: HandedOn | undefined;
+  for (const entry of history) {
+    if (entry.what !== "delegated") continue;
+    const part = entry.from ?? entry;
+    if (isAddressed(caller, entry.to)) [held, away] = [part, undefined];
+    else if (isSame(part, held) || isParticipant(caller, part)) away = entry;
+  }
+  return away;
+}
+
+type HandedOn = Extract<ThreadEntry, { readonly what: "delegated" }>;
+
 function isAddressed(caller: Caller, { people = [], groups = [], roles = [] }: Addressees): boolean {
   return isNamed(people, caller.names) || isAmong(groups, caller.groups) || isAmong(roles, caller.roles);
 }
@@ -103,6 +125,12 @@ function selfOf(caller: Caller): Participant {
 }
 
 /** With this part handed on; a part that was handed on before goes to others instead. */
-export function withDelegation(before: readonly Delegation[], next: Delegation): readonly Delegation[] {
-  return [...before.filter(({ from }) => !isSame(from, next.from)), next];
+export function withDelegation(
+  { delegations = [], handedBefore = [] }: Pick<AskThread, "delegations" | "handedBefore">,
+  next: Delegation,
+): Pick<AskThread, "delegations" | "handedBefore"> {
+  const [taken, kept] = [true, false].map((isTaken) => delegations.filter(({ from }) => isSame(from, next.from) === isTaken));
+  const texts = [...handedBefore, ...(taken ?? []).map(({ to }) => to)].map((to) => JSON.stringify(to));
+  const before = [...new Set(texts)].map((text) => JSON.parse(text) as Addressees);
+  return { delegations: [...(kept ?? []), next], ...(before.length > 0 && { handedBefore: before }) };
 }

@@ -90,7 +90,7 @@ export function delegated(
   history: readonly ThreadEntry[],
   { caller, nowMs, from, to, reason }: Deed & Delegation & { readonly reason: string },
 ): Written | undefined {
-  const { claim, delegations = [], delegated: before = 0, ...thread } = { comments: 0, ...rest(ask.thread) };
+  const { claim, delegations = [], handedBefore = [], delegated: before = 0, ...thread } = { comments: 0, ...rest(ask.thread) };
   if (before >= DELEGATIONS_MAX) return undefined;
   const isOwn = isParticipant(caller, from);
   const whose = isOwn ? participant(caller) : from;
@@ -99,7 +99,7 @@ export function delegated(
     thread: {
       ...thread,
       ...(claim && !isParticipant(caller, claim) && { claim }),
-      delegations: withDelegation(delegations, { from: whose, to }),
+      ...withDelegation({ delegations, handedBefore }, { from: whose, to }),
       delegated: before + 1,
     },
     ...added(ask, history, entry),

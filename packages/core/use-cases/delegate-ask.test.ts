@@ -78,6 +78,32 @@ describe("a question that is handed on", () => {
     expect(await answer(frida)).toBe("accepted");
   });
 
+  test("is still read by everyone who got it before, who learns to whom it went, and by nobody else", async () => {
+    const { services, ref, delegate, answer, isListed } = await asked();
+    await delegate(frida, { groups: ["legal"] });
+    await delegate(legal[0], people("bob"));
+    for (const lost of [...legal, frida])
+      expect(await readAsk(services, ref(lost))).toMatchObject({
+        state: "of-others",
+        handedOn: { by: { principal: "lea", isCaller: lost === legal[0] }, from: { principal: "frida" }, to: people("bob") },
+      });
+    // It comes back, and goes again.
+    await delegate(bob, { groups: ["legal"] });
+    expect(await readAsk(services, ref(legal[1]))).not.toHaveProperty("handedOn");
+    expect(await readAsk(services, ref(bob))).toMatchObject({ state: "of-others", handedOn: { to: { groups: ["legal"] } } });
+    await delegate(frida, people("frida"));
+    expect(await readAsk(services, ref(frida))).not.toHaveProperty("handedOn");
+    for (const lost of [bob, ...legal]) {
+      expect(await readAsk(services, ref(lost))).toMatchObject({ state: "of-others", handedOn: { by: { principal: "frida" } } });
+      expect([await answer(lost), await delegate(lost, people("carol")), await isListed(lost)]).toEqual(["none", "forbidden", false]);
+      expect(await claimAsk(services, ref(lost))).toEqual({ type: "forbidden" });
+    }
+    for (const other of [carol, mallory]) await expect(readAsk(services, ref(other))).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+    // As once it is answered.
+    await answer(frida);
+    expect(await readAsk(services, ref(bob))).toMatchObject({ end: "accepted", by: { principal: "frida" } });
+  });
+
   test("ends the claim of the person whose part it is, and nobody else's", async () => {
     const { services, ref, delegate } = await asked();
     await claimAsk(services, ref(frida));

@@ -11,8 +11,9 @@ import { type Upcoming, upcomingPrompts } from "../asks/prompts.ts";
 import { namesOfCaller, type SettledAsk } from "../callers/open-asks.ts";
 import { noteShown } from "../callers/audit.ts";
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
-import { hasAnswered, isPutTo, may, maySeeEnd, owns } from "../callers/policy.ts";
+import { hasAnswered, may, mayReadAsk, maySeeEnd, owns } from "../callers/policy.ts";
 import { hasAccepted, isBy } from "../callers/quorum.ts";
+import { handedAway } from "../callers/seats.ts";
 import { type Answer, type Ask, type AskRequest, type Audience, isInternalKey, type Task, type ThreadEntry } from "../task.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
 import { type AskSummary, isForPerson, type Named, namedOf, summaryOfAsk } from "./list-asks.ts";
@@ -27,7 +28,7 @@ export type AskRead =
   /**
    * - `open`: the caller may answer.
    * - `accepted`: the caller has accepted; others are missing.
-   * - `of-others`: the caller's own task asks others, or the caller has handed the ask on.
+   * - `of-others`: the caller's own task asks others, or the ask was handed on from the caller.
    */
   | (AskSummary & {
       readonly state: "open" | "accepted" | "of-others";
@@ -35,6 +36,8 @@ export type AskRead =
       readonly request: Extract<AskRequest, { type: "form" | "url" }>;
       /** What happens while nobody answers, besides the deadline; absent for nothing. */
       readonly upcoming?: readonly Upcoming[];
+      /** Of `of-others`: how the caller's part went to others; absent if the caller never had one. */
+      readonly handedOn?: Happened;
     } & Around)
   | SettledRead;
 
@@ -137,17 +140,12 @@ async function find(services: Pick<Services, "store">, ref: ReadAsk): Promise<Fo
   const task = at && isVia ? await services.store.load(at.taskId) : shownBy;
   if (task?.unreadable && may(caller, "follow", task)) readable(task);
   const ask = task?.asks.find((open) => open.key === at?.key);
-  return { at, task, ...(task && ask && mayRead(caller, task, ask) && { ask }) };
+  return { at, task, ...(task && ask && mayReadAsk(caller, task, ask) && { ask }) };
 }
 
 function settledFor({ store }: Pick<Services, "store">, { taskId, key }: Asked, caller: Caller): Promise<SettledAsk | undefined> {
   const tenant = caller.tenant === DEFAULT_TENANT ? {} : { tenant: caller.tenant };
   return store.settledAsk({ taskId, key, ...tenant, names: namesOfCaller(caller) });
-}
-
-function mayRead(caller: Caller, task: Task, ask: Ask): boolean {
-  // Those who handed it on still read it.
-  return may(caller, "answer", task, ask) || may(caller, "follow", task) || isPutTo(caller, task, ask);
 }
 
 function readOpen(ref: ReadAsk, { task, ask, history, nowMs }: Reading): AskRead {
@@ -157,12 +155,14 @@ function readOpen(ref: ReadAsk, { task, ask, history, nowMs }: Reading): AskRead
   const state = !may(caller, "answer", task, ask) ? "of-others" : hasAccepted(caller, task.call, ask) ? "accepted" : "open";
   const entries: readonly ThreadEntry[] = history.length === 0 ? [{ what: "asked", atMs: ask.askedAtMs }] : history;
   const upcoming = upcomingPrompts(ask);
+  const away = state === "of-others" ? handedAway(caller, history) : undefined;
   return {
     ...summaryOfAsk(caller, task, ask, nowMs),
     state,
     digest: ask.digest,
     request,
     ...(upcoming.length > 0 && { upcoming }),
+    ...(away && { handedOn: happened(caller, away) }),
     ...around(caller, entries),
   };
 }
@@ -175,20 +175,22 @@ interface Reading {
 }
 
 function around(caller: Caller, entries: readonly ThreadEntry[]): Around {
-  const history = entries.map((entry): Happened => {
-    const { what, atMs } = entry;
-    if (entry.what === "asked" || entry.what === "reminded") return { what, atMs };
-    if (entry.what === "escalated") return { what, atMs, to: entry.to };
-    const by = namedOf(caller, entry);
-    if (entry.what === "claimed") return { what, atMs, by, untilMs: entry.untilMs };
-    if (entry.what !== "delegated") return { what, atMs, by };
-    const { to, reason, from } = entry;
-    return { what, atMs, by, to, reason, ...(from && { from: namedOf(caller, from) }) };
-  });
+  const history = entries.map((entry) => happened(caller, entry));
   const comments = entries.flatMap((entry): Comment[] =>
     entry.what === "commented" ? [{ by: namedOf(caller, entry), atMs: entry.atMs, text: entry.text }] : [],
   );
   return { history, comments };
+}
+
+function happened(caller: Caller, entry: ThreadEntry): Happened {
+  const { what, atMs } = entry;
+  if (entry.what === "asked" || entry.what === "reminded") return { what, atMs };
+  if (entry.what === "escalated") return { what, atMs, to: entry.to };
+  const by = namedOf(caller, entry);
+  if (entry.what === "claimed") return { what, atMs, by, untilMs: entry.untilMs };
+  if (entry.what !== "delegated") return { what, atMs, by };
+  const { to, reason, from } = entry;
+  return { what, atMs, by, to, reason, ...(from && { from: namedOf(caller, from) }) };
 }
 
 /** With how it ended. */

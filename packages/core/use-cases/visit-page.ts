@@ -9,7 +9,7 @@
  * completed, whether the client accepted before, afterwards or never. Those who may answer the ask may open its page
  * (policy.ts), and the store decides which answer counts.
  */
-import { isPutTo, may } from "../callers/policy.ts";
+import { may, mayReadAsk } from "../callers/policy.ts";
 import { tallied } from "../callers/quorum.ts";
 import type { Answer, Ask, JsonObject, Page, Receipt, Task, Violation } from "../task.ts";
 import { answerTask, judgeReply } from "./answer-task.ts";
@@ -41,7 +41,7 @@ export type ShownPage =
 /**
  * - `completed`: on this page, earlier.
  * - `closed`: declined, cancelled, withdrawn or timed out, or the task has ended.
- * - `of-others`: the caller may read and not answer: their own task asks others, or they handed the ask on.
+ * - `of-others`: the caller may read and not answer: their own task asks others, or the ask was handed on from them.
  */
 export type Visit = { readonly type: "open" | "of-others"; readonly page: OpenPage } | { readonly type: "completed" | "closed" };
 
@@ -57,7 +57,7 @@ export async function visitPage(services: Services, ref: PageRef): Promise<Visit
   if (task && ask) {
     const found = openPage(ask, readable(task));
     const mayAnswer = may(caller, "answer", task, ask);
-    if (found && (mayAnswer || isOwner || isPutTo(caller, task, ask)))
+    if (found && mayReadAsk(caller, task, ask))
       return { type: mayAnswer ? "open" : "of-others", page: { ...found, ask: tallied(caller, task, ask) } };
   }
   const by = isOwner ? undefined : caller.principal;

@@ -1,5 +1,5 @@
 /** What a question looks like in /api/v1, and what an answer to it must be. */
-import type { AnswerOnPage, Around, AskRead, AskSummary, ClaimRead } from "@parley/core";
+import type { AnswerOnPage, Around, AskRead, AskSummary, ClaimRead, Happened } from "@parley/core";
 import { aboutOf, ALLOWANCES, PRIORITIES, REASON_CHARS_MAX } from "@parley/core";
 import { z } from "zod";
 import { answerer, anyObject, named, oneOf, person, text, time, timeOf } from "./shapes.ts";
@@ -52,25 +52,22 @@ export const claim = named(
 const HAPPENED = ["asked", "claimed", "released", "commented", "delegated", "reminded", "escalated"] as const;
 const ENDS = ["answered", "accepted", "declined", "cancelled", "timed_out", "withdrawn", "closed"] as const;
 
+const happened = named(
+  "Happened",
+  z.object({
+    what: z.enum([...HAPPENED, ...ENDS]),
+    by: answerer.optional().describe("Absent if nobody did it, or if it is no longer known who"),
+    at: time.optional().describe("Absent if it is no longer known"),
+    until: time.optional().describe("Of a claim: when it ends, unless it ended before"),
+    to: everyoneOr.optional().describe("Of a delegation or an escalation: who may answer from then on"),
+    reason: z.string().optional().describe("Of a delegation"),
+    from: answerer.optional().describe("Of a delegation: whose part was handed on, if not that of `by`"),
+  }),
+  "One thing that happened with a question. More kinds may come",
+);
+
 const aroundFields = {
-  history: z
-    .array(
-      named(
-        "Happened",
-        z.object({
-          what: z.enum([...HAPPENED, ...ENDS]),
-          by: answerer.optional().describe("Absent if nobody did it, or if it is no longer known who"),
-          at: time.optional().describe("Absent if it is no longer known"),
-          until: time.optional().describe("Of a claim: when it ends, unless it ended before"),
-          to: everyoneOr.optional().describe("Of a delegation or an escalation: who may answer from then on"),
-          reason: z.string().optional().describe("Of a delegation"),
-          from: answerer.optional().describe("Of a delegation: whose part was handed on, if not that of `by`"),
-        }),
-        "One thing that happened with a question. More kinds may come",
-      ),
-    )
-    .readonly()
-    .describe("What happened with it, the oldest first"),
+  history: z.array(happened).readonly().describe("What happened with it, the oldest first"),
   comments: z
     .array(named("Comment", z.object({ text: z.string(), by: answerer, at: time })))
     .readonly()
@@ -109,7 +106,7 @@ const openAsk = named(
     state: z
       .enum(["open", "accepted", "of-others"])
       .describe(
-        "`accepted`: the caller has accepted, and others are missing. `of-others`: the caller's task asks others, or the caller has handed the question on",
+        "`accepted`: the caller has accepted, and others are missing. `of-others`: the caller's task asks others, or the question was handed on from the caller",
       ),
     digest: z.string().describe("Identifies what is asked. With it, an answer counts for this question only"),
     request: z.looseObject({
@@ -129,6 +126,9 @@ const openAsk = named(
       .readonly()
       .optional()
       .describe("What happens while nobody answers, besides the deadline: when people are reminded, and when others are asked as well"),
+    handedOn: happened
+      .optional()
+      .describe("Of `of-others`: how the caller's part went to others, by the caller or not; absent if the caller never had one"),
     ...aroundFields,
   }),
 );
@@ -167,12 +167,16 @@ export function claimShown({ untilMs, ...person }: ClaimRead): z.input<typeof cl
 
 function aroundShown({ history, comments }: Around) {
   return {
-    history: history.map(({ atMs, untilMs, ...rest }) => ({
-      ...rest,
-      ...(atMs !== undefined && { at: timeOf(atMs) }),
-      ...(untilMs !== undefined && { until: timeOf(untilMs) }),
-    })),
+    history: history.map(happenedShown),
     comments: comments.map(({ atMs, ...rest }) => ({ ...rest, at: timeOf(atMs) })),
+  };
+}
+
+function happenedShown({ atMs, untilMs, ...rest }: Happened) {
+  return {
+    ...rest,
+    ...(atMs !== undefined && { at: timeOf(atMs) }),
+    ...(untilMs !== undefined && { until: timeOf(untilMs) }),
   };
 }
 
@@ -191,7 +195,7 @@ function timesShown<T extends Timed>({ askedAtMs, deadlineMs, dueAtMs, claimedBy
 
 export function askShown(read: AskRead): z.input<typeof ask> {
   if (read.state !== "settled") {
-    const { called, request, upcoming, ...rest } = read;
+    const { called, request, upcoming, handedOn, ...rest } = read;
     const { context, allow } = aboutOf(request) ?? {};
     // What it says about the question stands beside the request, as in a list.
     const { about: _about, ...asked } = request;
@@ -203,6 +207,7 @@ export function askShown(read: AskRead): z.input<typeof ask> {
       ...(context && { context }),
       ...(allow && { allow }),
       ...(upcoming && { upcoming: upcoming.map(({ atMs, ...what }) => ({ ...what, at: timeOf(atMs) })) }),
+      ...(handedOn && { handedOn: happenedShown(handedOn) }),
     };
   }
   const { called, atMs, acceptedBy, ...rest } = read;

@@ -9,8 +9,8 @@ export interface AroundView extends Around {
   readonly claimedBy?: AskSummary["claimedBy"];
   /** The person got it from somebody. */
   readonly got?: Happened | undefined;
-  /** The person handed their part on, and may not answer. */
-  readonly gave?: Happened | undefined;
+  /** How the person's part went to others: they may not answer. */
+  readonly gone?: Happened | undefined;
   /** The forms with which the person joins. Undefined if the question is closed, or asks nobody else. */
   readonly joining?: Joining | undefined;
   /** The form with which the person hands it on. Undefined if they may not. */

@@ -158,11 +158,10 @@ export async function aroundOf(services: Services, ref: PageRef, { ask }: OpenPa
   const { audit: _, ...quiet } = services;
   const read = await readAsk(quiet, ref);
   if (read.state === "settled") return nothing;
-  const { comments, history, claimedBy, delegatedBy, state } = read;
+  const { comments, history, claimedBy, delegatedBy, handedOn: gone } = read;
   const handedOn = history.filter(({ what }) => what === "delegated");
   const got = delegatedBy && handedOn.findLast(({ from, by }) => (from ?? by)?.principal === delegatedBy.principal);
-  const gave = state === "of-others" ? handedOn.findLast(({ from, by }) => (from ?? by)?.isCaller) : undefined;
-  return { comments, history, ...(claimedBy && { claimedBy }), ...(got && { got }), ...(gave && { gave }) };
+  return { comments, history, ...(claimedBy && { claimedBy }), ...(got && { got }), ...(gone && { gone }) };
 }
 
 /** Says how the question ended, and who ended it, to those who may know. */

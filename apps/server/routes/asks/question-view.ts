@@ -84,28 +84,32 @@ ${answering}`;
 }
 
 /** The title of the page of a question that the person may read and not answer. */
-export function waitsTitle({ handOn, question }: Texts, { gave }: Pick<AroundView, "gave">): string {
-  return gave ? handOn.givenTitle : question.waitsTitle;
+export function waitsTitle({ handOn, question }: Texts, { gone }: Pick<AroundView, "gone">): string {
+  return gone ? handOn.givenTitle : question.waitsTitle;
 }
 
 /** For whom it waits, said to those who may not answer it. */
 function waits(view: QuestionView): Html {
   const {
-    page: { ask },
+    page: { ask, call },
     reader,
+    caller,
     action,
     around: known,
   } = view;
   const { texts } = reader;
-  const gave = known?.gave;
-  if (!gave) {
+  const gone = known?.gone;
+  if (!gone) {
     const names = ask.audience ? toText(texts, ask.audience) : texts.question.forOthers;
     return markup`<p class="done waits">${say(texts.question.waits, { names, when: moment(reader, ask.deadlineMs) })}</p>`;
   }
-  const { to = {}, reason = "", atMs } = gave;
-  return markup`<p class="done waits">${say(texts.handOn.given, { to: markup`<bdi>${namesText(reader, to)}</bdi>` })}</p>
+  const { by, to = {}, reason = "", atMs } = gone;
+  const sentence = by === undefined || by.isCaller ? texts.handOn.given : texts.handOn.goneTo;
+  const names = { to: markup`<bdi>${namesText(reader, to)}</bdi>`, name: markup`<bdi>${by === undefined ? "" : nameOf(reader, by)}</bdi>` };
+  const mayTakeBack = mayHandOn(caller, { call }, ask) !== undefined;
+  return markup`<p class="done waits">${say(sentence, names)}</p>
 <dl class="facts"><dt>${texts.handOn.reason}</dt><dd dir="auto">${reason}</dd>${atMs === undefined ? undefined : markup`<dt>${texts.record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>
-${takeBackView(reader, { action, hidden: hiddenOf(view) })}`;
+${mayTakeBack ? takeBackView(reader, { action, hidden: hiddenOf(view) }) : undefined}`;
 }
 
 function hiddenOf({ page: { ask }, token, isInInbox = false }: QuestionView): Html {

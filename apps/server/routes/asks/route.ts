@@ -156,22 +156,9 @@ export function asksRoute(
         return notice(reply, "of-others");
       case "late":
         return await noticeLate(services, reply, ref);
-      case "delegated":
-        // Who handed on another person's part does not read the question any more.
-        return (await isReadable(ref)) ? await lead(reply, ref, body) : notice(reply, "handed-on");
       default:
         return await lead(reply, ref, body);
     }
-  }
-
-  async function isReadable(ref: ReturnType<typeof refOf>): Promise<boolean> {
-    return await visitAsk(services, ref).then(
-      () => true,
-      (error: unknown) => {
-        if (error instanceof ParleyError && error.code === "TASK_NOT_FOUND") return false;
-        throw error;
-      },
-    );
   }
 
   function lead(reply: FastifyReply, { taskId, key }: ReturnType<typeof refOf>, body: URLSearchParams): FastifyReply {

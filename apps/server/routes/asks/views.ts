@@ -184,7 +184,6 @@ const STATUSES = {
   "login-refused": 401,
   "started-by-another": 403,
   "of-others": 403,
-  "handed-on": 200,
   "not-handed-on": 409,
   foreign: 403,
   refused: 403,
