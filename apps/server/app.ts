@@ -209,9 +209,11 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     },
     { prefix: "/mcp" },
   );
-  const visits = createVisits({ services, addresses, seal: pages.seal, signatures: signatures(keys) });
-  const questions = createQuestions({ services, addresses, signatures: signatures(keys) });
-  const grants = createGrants({ services, addresses, seal: pages.seal, signatures: signatures(keys), oauth: pages.oauth });
+  const titleOf = toolTitles(catalogues);
+  const asked = { services, addresses, signatures: signatures(keys), titleOf };
+  const visits = createVisits({ ...asked, seal: pages.seal });
+  const questions = createQuestions(asked);
+  const grants = createGrants({ ...asked, seal: pages.seal, oauth: pages.oauth });
   await server.register(async (scope) => {
     securityHeaders(scope, PAGE_HEADERS);
     servedHost(scope, trusted);
@@ -222,6 +224,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       seal: pages.seal,
       signatures: signatures(keys),
       visitors: pages.visitors,
+      titleOf,
       grants,
       visits,
       questions,
@@ -232,7 +235,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     securityHeaders(scope, PAGE_HEADERS);
     servedHost(scope, trusted);
     visited(scope, visitors, log);
-    inboxRoute(scope, { frontEnd, addresses, signatures: signatures(keys), visitors, titleOf: toolTitles(catalogues) });
+    inboxRoute(scope, { frontEnd, addresses, signatures: signatures(keys), visitors, titleOf });
   });
   // Without a login everyone is the same person, and nothing is kept.
   const hasAccounts = services.grants !== undefined && visitors.ticket === undefined;

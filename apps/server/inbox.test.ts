@@ -505,7 +505,8 @@ describe("several questions", () => {
 });
 
 describe("around a question", () => {
-  const around = (text: string) => /<section class="around[^]*?<\/section>/.exec(text)?.[0] ?? "";
+  const around = (text: string) =>
+    /(<div class="heard[^]*?<\/div>)[^]*(<section class="around[^]*?<\/section>)/.exec(text)?.slice(1).join("") ?? "";
   /** Sends one of its forms, as a browser without script would. */
   async function join(front: Front, page: string, who: string, fields: Readonly<Record<string, string>>, at: string) {
     const form = [...around(page).matchAll(/<form class="join"[^]*?<\/form>/g)]

@@ -340,6 +340,25 @@ test("somebody who is not asked sees the same page as for a task that never exis
   expect(titleOf(await open(at(here), "ann"))).toBe("It waits for others");
 });
 
+test("a page that is asked for again is sent once more only if it shows something else, in every state of the question", async () => {
+  const { at, here, there } = await asked("two");
+  const again = async (who: string, tag: string, headers: Record<string, string> = {}) =>
+    await open(at(there), who, { "if-none-match": tag, ...headers });
+  const tagOf = ({ headers }: { readonly headers: Headers }) => headers.get("etag") ?? "";
+  const [bob, ann] = [await open(at(here), "bob"), await open(at(here), "ann")];
+  expect([tagOf(bob), tagOf(ann), tagOf(bob) === tagOf(ann)]).toEqual([expect.stringMatching(/^".+"$/), expect.anything(), false]);
+  expect([(await again("bob", tagOf(bob))).status, (await again("ann", tagOf(ann))).status]).toEqual([304, 304]);
+  expect((await again("bob", tagOf(bob), { "accept-language": "de" })).status).toBe(200);
+  expect((await again("mallory", tagOf(bob))).status).toBe(404);
+
+  await send(at(here), "carol", [...hidden((await open(at(here), "carol")).fields), ["action", "accept"], ["f0", "true"]]);
+  const one = await again("bob", tagOf(bob));
+  expect([one.status, (await again("ann", tagOf(ann))).status]).toEqual([200, 200]);
+  await send(at(here), "bob", [...hidden(one.fields), ["action", "accept"], ["f0", "true"]]);
+  const over = await again("bob", tagOf(one));
+  expect([over.status, tagOf(over)]).toEqual([200, ""]);
+});
+
 test("looking changes nothing, and only this page's own form counts, for this person and this question", async () => {
   const { at, here, get, services, taskId } = await asked("everything");
   const before = await services.store.load(taskId);

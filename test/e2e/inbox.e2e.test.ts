@@ -369,7 +369,7 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
   });
 
   test("what somebody else answers says so, and leaves the list, without a reload; two answers at once count once", async () => {
-    const { here, there, as, received } = await asked();
+    const { here, there, as, received, taskIds } = await asked();
     // It never asks by itself, so that only the stream can tell it.
     const neverAsks = (page: Page) =>
       page.addInitScript("const wait = setTimeout; setTimeout = (act, ms, ...rest) => (ms >= 4000 ? 0 : wait(act, ms, ...rest));");
@@ -380,7 +380,12 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await bob.getByRole("button", { name: "Decline" }).dblclick();
     // Another page of the same person, which has no stream.
     const again = await as("bob", there, {}, (page) => page.route("**/inbox/changes", (route) => route.abort()));
+    // The page of the person who called, who may not answer.
+    const ann = await as("ann", here);
+    await ann.goto(`${new URL(here.url).origin}/asks/${taskIds.get("approve_invoice")}/approval`);
+    await ann.getByRole("heading", { name: "It waits for others" }).waitFor();
     await carol.locator("#ask", { hasText: "bob@example.com declined it." }).waitFor();
+    await ann.locator("main", { hasText: "bob@example.com declined it." }).waitFor();
     expect(await carol.getByRole("link", { name: /Pay invoice/ }).count()).toBe(0);
     await again.getByRole("link", { name: /Pay invoice/ }).waitFor({ state: "detached" });
     await bob.locator(".toast", { hasText: "It counted" }).waitFor();

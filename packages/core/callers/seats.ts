@@ -69,9 +69,9 @@ function isExcluded({ isCaller }: Asked, { audience }: Pick<Ask, "audience">): b
 }
 
 /** Whether a part was handed to the caller that has gone to others since (S6). */
-export function wasHanded(asked: Asked, { audience, thread }: Pick<Ask, "audience" | "thread">): boolean {
-  if (asked.caller.authenticatedBy === "nobody" || isExcluded(asked, { audience })) return false;
-  return thread?.handedBefore?.some((to) => isAddressed(asked.caller, to)) === true;
+export function wasHanded(asked: Asked, ask: Pick<Ask, "audience" | "thread">): boolean {
+  if (asked.caller.authenticatedBy === "nobody" || isExcluded(asked, ask)) return false;
+  return ask.thread?.handedBefore?.some((to) => isAddressed(asked.caller, to)) === true;
 }
 
 /** What took the caller's part from them: the last time that it was handed to others. Undefined if they have it, or never had one. */

@@ -1,4 +1,7 @@
-/** What people do around a question besides answering it, below its context: who is on it, comments, and what happened. It works without script. */
+/**
+ * What people do around a question besides answering it: who is on it and what they say, above the form, and what the person can do, below it,
+ * so that it is in nobody's way. It works without script.
+ */
 import { type Around, type AskSummary, COMMENT_CHARS_MAX, type Happened } from "@parley/core";
 import { durationText, filled, type Reader } from "../../texts/texts.ts";
 import { handOnView, type HandOnView, namesText } from "./hand-on.ts";
@@ -24,17 +27,22 @@ export interface Joining {
   readonly mayClaim: boolean;
 }
 
-export function aroundView(reader: Reader, { claimedBy, comments, history, joining, handOn }: AroundView): Html | undefined {
+/** What to know before answering. An element of its own also if it is empty, for the script to fill. */
+export function heardView(reader: Reader, { claimedBy, comments }: AroundView): Html {
   const { around } = reader.texts;
-  if (!joining && !handOn && comments.length === 0 && history.length < 2) return undefined;
   const claim = claimedBy && (claimedBy.isCaller ? around.mine : around.other);
-  return markup`<section class="around flow" aria-label="${around.title}">
-<div class="joined flow">
+  return markup`<div class="heard flow">
 <p class="claim" role="status">${claimedBy && claim !== undefined ? markup`<span class="tag wait">${say(claim, { name: markup`<bdi>${nameOf(reader, claimedBy)}</bdi>`, when: moment(reader, claimedBy.untilMs) })}</span>` : undefined}</p>
 ${comments.length === 0 ? undefined : markup`<h2>${around.comments}</h2><ol class="comments">${comments.map(({ by, atMs, text }) => markup`<li><p class="quiet"><strong><bdi>${nameOf(reader, by)}</bdi></strong> ${moment(reader, atMs)}</p><p class="text" dir="auto">${text}</p></li>`)}</ol>`}
-${history.length < 2 ? undefined : markup`<details class="history"><summary>${around.history}</summary><ol>${history.map((each, index) => markup`<li>${happened(reader, each, history[index - 1]?.atMs)}</li>`)}</ol></details>`}
-${!joining?.mayClaim ? undefined : markup`<form class="join" method="post" action="${joining.action}">${joining.hidden}<button name="action" value="${claimedBy?.isCaller ? "release" : "claim"}" data-key="c">${claimedBy?.isCaller ? around.release : around.claim}</button></form>`}
-</div>
+</div>`;
+}
+
+export function aroundView(reader: Reader, { claimedBy, history, joining, handOn }: AroundView): Html | undefined {
+  const { around } = reader.texts;
+  if (!joining && !handOn && history.length < 2) return undefined;
+  const isMine = claimedBy?.isCaller === true;
+  return markup`<section class="around" aria-label="${around.title}">
+${!joining?.mayClaim ? undefined : markup`<form class="join claiming" method="post" action="${joining.action}">${joining.hidden}<button name="action" value="${isMine ? "release" : "claim"}" data-key="c">${isMine ? around.release : around.claim}</button></form>`}
 ${
   joining &&
   markup`<details class="comment"><summary data-key="m">${around.comment}</summary><form class="join" method="post" action="${joining.action}">${joining.hidden}
@@ -43,6 +51,7 @@ ${
 <p><button name="action" value="comment">${around.send}</button></p></form></details>`
 }
 ${handOn && handOnView(reader, handOn)}
+<div class="happened">${history.length < 2 ? undefined : markup`<details class="history"><summary>${around.history}</summary><ol>${history.map((each, index) => markup`<li>${happened(reader, each, history[index - 1]?.atMs)}</li>`)}</ol></details>`}</div>
 </section>`;
 }
 

@@ -17,6 +17,7 @@ import type { FrontEnd } from "../../front-end/front-end.ts";
 import { requireScopes } from "../../front-end/protected-resource.ts";
 import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import { sayWhen } from "../../front-end/retry-after-header.ts";
+import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { filled, readerOf } from "../../texts/texts.ts";
@@ -131,10 +132,16 @@ export function notice(
   return sendPage(reply, status, noticePage({ title, sentence: filled(sentence, parts) }, { reader, detail: detail ?? who }));
 }
 
+/** What the end of a question is read from, and said with. */
+export interface Settling {
+  readonly services: Services;
+  readonly titleOf: TitleOf;
+}
+
 /** For a person whose answer came too late: the ask was settled in the meantime, here or through another door, or asked differently. */
-export async function noticeLate(services: Services, reply: FastifyReply, ref: PageRef): Promise<FastifyReply> {
-  const visit = await visitAsk(services, ref);
-  return visit.type === "open" ? notice(reply, "stale") : await noticeSettled(services, reply, ref, visit.type);
+export async function noticeLate(settling: Settling, reply: FastifyReply, ref: PageRef): Promise<FastifyReply> {
+  const visit = await visitAsk(settling.services, ref);
+  return visit.type === "open" ? notice(reply, "stale") : await noticeSettled(settling, reply, ref, visit.type);
 }
 
 /** Like visitPage, and knows questions that were settled and are shown by no page any more. */
@@ -166,14 +173,14 @@ export async function aroundOf(services: Services, ref: PageRef, { ask }: OpenPa
 
 /** Says how the question ended, and who ended it, to those who may know. */
 export async function noticeSettled(
-  services: Services,
+  { services, titleOf }: Settling,
   reply: FastifyReply,
   ref: PageRef,
   name: "completed" | "closed" | "answered" | "of-others",
 ): Promise<FastifyReply> {
   if (name === "of-others") return notice(reply, name);
   const read = await readAsk(services, ref).catch(() => undefined);
-  const detail = read?.state === "settled" ? settledRecord(readerOf(reply.request), read) : undefined;
+  const detail = read?.state === "settled" ? settledRecord(readerOf(reply.request), read, titleOf) : undefined;
   // Who only looks has sent nothing that came too late.
   return notice(reply, reply.request.method !== "POST" && detail ? lookedAt(name) : name, { detail });
 }

@@ -24,6 +24,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { sharedGate } from "../../front-end/gate.ts";
 import { ACCOUNTS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { queryOf } from "../../front-end/query.ts";
+import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { readerOf } from "../../texts/texts.ts";
 import { sealedCookies } from "../../seals/sealed-cookies.ts";
@@ -43,6 +44,7 @@ export interface Grants {
 
 export interface GrantsOptions {
   readonly services: Services;
+  readonly titleOf: TitleOf;
   readonly addresses: PageAddresses;
   readonly seal: DepositSeal;
   readonly signatures: Signatures;
@@ -60,7 +62,7 @@ interface Returned {
 export const REDEMPTIONS_MAX = 100;
 export const OWN_REDEMPTIONS_MAX = 10;
 
-export function createGrants({ services, addresses, seal, signatures, oauth }: GrantsOptions): Grants {
+export function createGrants({ services, titleOf, addresses, seal, signatures, oauth }: GrantsOptions): Grants {
   const { log } = services;
   const redemptions = sharedGate({
     what: "codes that are being redeemed",
@@ -179,7 +181,7 @@ export function createGrants({ services, addresses, seal, signatures, oauth }: G
         logFailure(error, { taskId, key, provider: name });
         return show(reply, { request, taskId, page, problem: sentenceOf(error, provider.title) });
       }
-      return await noticeLate(services, reply, ref);
+      return await noticeLate({ services, titleOf }, reply, ref);
     },
   };
 }

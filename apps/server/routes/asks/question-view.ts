@@ -21,12 +21,13 @@ import {
 } from "@parley/core";
 import { type Draft, type Input, type Problems, type Typed, untouched } from "@parley/web/form";
 import { haste } from "@parley/web/times";
+import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Texts } from "../../texts/en.ts";
 import { distanceText, filled, inWords, type Reader } from "../../texts/texts.ts";
 import { controlName, isYesOrNo, localMoment, type QuestionForm, questionForm } from "./form-body.ts";
 import { contextView } from "./context-view.ts";
 import { type Html, markup, say } from "./html.ts";
-import { aroundView, type AroundView, nameOf } from "./around-view.ts";
+import { aroundView, type AroundView, heardView, nameOf } from "./around-view.ts";
 import { type HandOnDraft, namesText, takeBackView } from "./hand-on.ts";
 import { moment } from "./moment.ts";
 import { hiddenFields } from "./views.ts";
@@ -36,6 +37,7 @@ export interface QuestionView {
   readonly caller: Caller;
   readonly reader: Reader;
   readonly nowMs: number;
+  readonly titleOf: TitleOf;
   /** Proves that the form comes from a page that this person was shown. */
   readonly token: string;
   /** The address to which the form is sent. */
@@ -78,9 +80,10 @@ export function questionView(view: QuestionView): Html {
 ${view.isOfOthers === true ? waits(view) : undefined}
 ${facts(view)}
 ${contextView(reader.texts, aboutOf(asked.ask.request)?.context ?? [])}
-${around(view)}
+${view.around && heardView(reader, view.around)}
 ${asked.ask.tally?.mine === true ? markup`<p class="done">${texts.question.quorumMine}</p>` : undefined}
-${answering}`;
+${answering}
+${around(view)}`;
 }
 
 /** The title of the page of a question that the person may read and not answer. */
@@ -140,12 +143,12 @@ function around(view: QuestionView): Html | undefined {
   });
 }
 
-function facts({ page: { ask, call }, caller, reader, nowMs, around: known }: QuestionView): Html {
+function facts({ page: { ask, call }, caller, reader, nowMs, around: known, titleOf }: QuestionView): Html {
   const got = known?.got;
   const { texts } = reader;
   const { question } = texts;
   const isMine = may(caller, "follow", { call, asks: [] }) || personOf(caller) === personOf(call);
-  const tool = markup`<strong><bdi>${call.name}</bdi></strong>`;
+  const tool = markup`<strong><bdi>${titleOf(call)}</bdi></strong>`;
   const from = caller.authenticatedBy === "nobody" ? question.fromTool : isMine ? question.fromYou : question.fromOther;
   const then = whatThen(question, ask);
   const { priority, dueMs } = aboutOf(ask.request) ?? {};
@@ -476,7 +479,7 @@ const LINE_VALUES_MAX = 5;
 const LINE_CHARS_MAX = 200;
 
 /** How a question ended, for those who may know. */
-export function settledRecord(reader: Reader, settled: SettledRead): Html {
+export function settledRecord(reader: Reader, settled: SettledRead, titleOf: TitleOf): Html {
   const { called, answer, atMs, reason, delegatedBy } = settled;
   const { record } = reader.texts;
   const content = typedContent(settled);
@@ -484,7 +487,8 @@ export function settledRecord(reader: Reader, settled: SettledRead): Html {
   const why = (answer?.action === "decline" ? answer.reason : undefined) ?? reason;
   return markup`<p class="done">${endText(reader, settled, answers !== undefined)}</p>
 ${answers}
-<dl class="facts">${why === undefined ? undefined : markup`<dt>${record.reason}</dt><dd dir="auto">${why}</dd>`}${delegatedBy && markup`<dt>${record.inPlaceOf}</dt><dd><bdi>${nameOf(reader, delegatedBy)}</bdi></dd>`}<dt>${record.tool}</dt><dd><bdi>${called.name}</bdi></dd>${atMs === undefined ? undefined : markup`<dt>${record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>
+<dl class="facts">${why === undefined ? undefined : markup`<dt>${record.reason}</dt><dd dir="auto">${why}</dd>`}${delegatedBy && markup`<dt>${record.inPlaceOf}</dt><dd><bdi>${nameOf(reader, delegatedBy)}</bdi></dd>`}<dt>${record.tool}</dt><dd><bdi>${titleOf(called)}</bdi></dd>${atMs === undefined ? undefined : markup`<dt>${record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>
+${settled.comments.length === 0 ? undefined : heardView(reader, settled)}
 ${aroundView(reader, settled)}`;
 }
 

@@ -1,5 +1,7 @@
 /** Pages of questions with a form, and of those that only send a person elsewhere: they are answered here as through a client. */
+import { hash } from "node:crypto";
 import {
+  aboutOf,
   answerOnPage,
   type AnswerOnPage,
   checkOnPage,
@@ -12,6 +14,7 @@ import {
 import { type Draft, type Problems, problemsIn } from "@parley/web/form";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { PageAddresses } from "../../front-end/page-addresses.ts";
+import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { momentText, type Reader, readerOf, zoneOf } from "../../texts/texts.ts";
 import { aroundOf, DOOR, notice, noticeLate, scriptedFor, sendScripted, type ToShow, withFormToken } from "./every-page.ts";
@@ -44,11 +47,12 @@ interface Given extends Omit<AnswerOnPage, "reply"> {
 
 export interface QuestionsOptions {
   readonly services: Services;
+  readonly titleOf: TitleOf;
   readonly addresses: PageAddresses;
   readonly signatures: Signatures;
 }
 
-export function createQuestions({ services, addresses, signatures }: QuestionsOptions): Questions {
+export function createQuestions({ services, titleOf, addresses, signatures }: QuestionsOptions): Questions {
   async function show(
     reply: FastifyReply,
     toShow: ToShow,
@@ -58,15 +62,50 @@ export function createQuestions({ services, addresses, signatures }: QuestionsOp
     const { caller, account, reader, token, page } = shown;
     // Empty: to the address at which the page was opened, with its ticket.
     const around = await aroundOf(services, { taskId: toShow.taskId, key: page.ask.key, caller, door: DOOR }, page);
-    const body = questionView({ page, caller, reader, token, nowMs: services.clock.now(), action: "", around, isOfOthers, ...again });
+    const tag = tagOf(toShow, [isOfOthers, around]);
+    const isAgain = Object.keys(again).length > 0;
+    if (!isAgain) {
+      void reply.header("etag", tag);
+      if (toShow.request.headers["if-none-match"] === tag) return await reply.code(304).send();
+    }
+    const body = questionView({
+      page,
+      caller,
+      reader,
+      token,
+      nowMs: services.clock.now(),
+      action: "",
+      around,
+      titleOf,
+      isOfOthers,
+      ...again,
+    });
     const scripted = scriptedFor(services, signatures, caller);
     const options = { reader, title: isOfOthers ? waitsTitle(reader.texts, around) : reader.texts.question.title, scripted };
     const id = `${toShow.taskId}/${page.ask.key}`;
     const text = wholePage(
       options,
-      markup`<div class="flow" id="ask" data-ask="${id}" data-digest="${page.ask.digest}">${body}</div>${loggedInAs(reader.texts, caller, account)}`,
+      markup`<div class="flow" id="ask" data-ask="${id}" data-digest="${isOfOthers ? `others ${page.ask.digest}` : page.ask.digest}">${body}</div>${toInbox(reader)}${loggedInAs(reader.texts, caller, account)}`,
     );
-    return sendScripted(reply, Object.keys(again).length > 0 ? 422 : 200, text);
+    return sendScripted(reply, isAgain ? 422 : 200, text);
+  }
+
+  /** Changes with what the page shows, apart from how long is left: the script counts by itself, and asks every few seconds. */
+  function tagOf({ request, page: { ask } }: ToShow, shown: readonly unknown[]): string {
+    const { headers, caller } = request;
+    const isLate = (aboutOf(ask.request)?.dueMs ?? Infinity) <= services.clock.now() - ask.askedAtMs;
+    const all = [
+      caller.principal,
+      headers["accept-language"],
+      headers.cookie,
+      ask.digest,
+      ask.deadlineMs,
+      ask.tally,
+      ask.thread,
+      isLate,
+      shown,
+    ];
+    return `"${hash("sha256", JSON.stringify(all), "base64url").slice(0, 22)}"`;
   }
 
   async function answer(
@@ -91,7 +130,7 @@ export function createQuestions({ services, addresses, signatures }: QuestionsOp
         return notice(reply, "of-others");
       case "late":
       case "unknown":
-        return await noticeLate(services, reply, given);
+        return await noticeLate({ services, titleOf }, reply, given);
     }
   }
 
@@ -108,6 +147,10 @@ export function createQuestions({ services, addresses, signatures }: QuestionsOp
     return notice(reply, page.page.kind === "link" && page.page.isReported ? "agreed" : "accepted", { detail });
   }
 
+  function toInbox({ texts }: Reader): Html {
+    return markup`<p><a href="${addresses.inbox()}">${texts.toInbox}</a></p>`;
+  }
+
   function record(request: FastifyRequest, { message, call, page }: OpenPage, reply: AnswerOnPage["reply"]): Html {
     const reader = readerOf(request);
     const { record: words } = reader.texts;
@@ -117,9 +160,9 @@ export function createQuestions({ services, addresses, signatures }: QuestionsOp
 <h2 id="record">${words.title}</h2>
 <p class="said" dir="auto">${message.length > 2_000 ? `${message.slice(0, 2_000)} …` : message}</p>
 ${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>${reply.reason === undefined ? undefined : markup`<p class="quiet">${words.reason}: <span dir="auto">${reply.reason}</span></p>`}` : answers ? markup`<h3 class="quiet">${words.youAnswered}</h3>${answers}` : markup`<p>${words.youAccepted}</p>`}
-<dl class="facts"><dt>${words.tool}</dt><dd><bdi>${call.name}</bdi></dd><dt>${words.when}</dt><dd>${momentText(reader, services.clock.now())}</dd></dl>
+<dl class="facts"><dt>${words.tool}</dt><dd><bdi>${titleOf(call)}</bdi></dd><dt>${words.when}</dt><dd>${momentText(reader, services.clock.now())}</dd></dl>
 </section>
-<p><a href="${addresses.inbox()}">${reader.texts.toInbox}</a></p>`;
+${toInbox(reader)}`;
   }
 
   return {

@@ -25,6 +25,7 @@ import type { DepositSeal } from "@parley/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { sharedGate } from "../../front-end/gate.ts";
+import type { TitleOf } from "../../front-end/tool-titles.ts";
 import { receiveUpload } from "./upload.ts";
 import { ASKS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { parsePageAddress, type Visitors } from "../../front-end/visitors.ts";
@@ -59,6 +60,7 @@ export interface AsksRoute {
   readonly grants: Grants;
   readonly visits: Visits;
   readonly questions: Questions;
+  readonly titleOf: TitleOf;
 }
 
 /** A character takes up to nine bytes in a form. */
@@ -73,7 +75,7 @@ const JOINING: ReadonlySet<string> = new Set(["claim", "release", "comment", ...
 
 export function asksRoute(
   scope: FastifyInstance,
-  { frontEnd, addresses, seal, signatures, visitors, grants, visits, questions }: AsksRoute,
+  { frontEnd, addresses, seal, signatures, visitors, grants, visits, questions, titleOf }: AsksRoute,
 ): void {
   const { services, limits } = frontEnd;
 
@@ -92,9 +94,10 @@ export function asksRoute(
     const ref = refOf(request);
     const visit = await visitAsk(services, ref);
     if (visit.type === "of-others") return await questions.showToOthers(reply, { request, taskId: ref.taskId, page: visit.page });
-    if (visit.type !== "open") return await noticeSettled(services, reply, ref, visit.type);
-    // HEAD shows nothing.
-    if (request.method === "GET") noteShown(services, ref, { id: ref.taskId, call: visit.page.call }, [visit.page.ask]);
+    if (visit.type !== "open") return await noticeSettled({ services, titleOf }, reply, ref, visit.type);
+    // HEAD shows nothing, and what is asked for again and again has been shown.
+    if (request.method === "GET" && request.headers["if-none-match"] === undefined)
+      noteShown(services, ref, { id: ref.taskId, call: visit.page.call }, [visit.page.ask]);
     return show(request, reply, visit.page);
   });
 
@@ -110,7 +113,8 @@ export function asksRoute(
     const visit = await visitAsk(services, ref);
     const { body } = request;
     const mayJoin = body instanceof URLSearchParams && JOINING.has(body.get("action") ?? "");
-    if (visit.type !== "open" && !(visit.type === "of-others" && mayJoin)) return await noticeSettled(services, reply, ref, visit.type);
+    if (visit.type !== "open" && !(visit.type === "of-others" && mayJoin))
+      return await noticeSettled({ services, titleOf }, reply, ref, visit.type);
     const { page } = visit;
     if (page.page.kind === "files" && body === request.raw) return await upload(request, reply, { page, wanted: within(page.page) });
     if (!(body instanceof URLSearchParams)) return notice(reply, "unreadable");
@@ -155,7 +159,7 @@ export function asksRoute(
       case "forbidden":
         return notice(reply, "of-others");
       case "late":
-        return await noticeLate(services, reply, ref);
+        return await noticeLate({ services, titleOf }, reply, ref);
       default:
         return await lead(reply, ref, body);
     }
@@ -258,13 +262,13 @@ export function asksRoute(
     const { type } = await leavePage(services, { ...ref, digest: page.ask.digest, answer: { action: "accept", content } });
     if (type === "accepted") return notice(reply, "accepted");
     await discard();
-    return await noticeLate(services, reply, ref);
+    return await noticeLate({ services, titleOf }, reply, ref);
   }
 
   async function settle(reply: FastifyReply, request: Parameters<typeof leavePage>[1]): Promise<FastifyReply> {
     const { type } = await leavePage(services, request);
     if (type === "accepted" || type === "duplicate") return notice(reply, request.answer.action === "accept" ? "accepted" : "declined");
-    return await noticeLate(services, reply, request);
+    return await noticeLate({ services, titleOf }, reply, request);
   }
 
   async function show(request: FastifyRequest, reply: FastifyReply, page: OpenPage, problem?: string): Promise<FastifyReply> {

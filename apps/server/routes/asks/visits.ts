@@ -12,6 +12,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import { queryOf } from "../../front-end/query.ts";
 import { sealedCookies } from "../../seals/sealed-cookies.ts";
+import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { readerOf } from "../../texts/texts.ts";
 import { DOOR, notice, noticeLate, sendPage, sendShown, type ToShow, withFormToken } from "./every-page.ts";
@@ -26,6 +27,7 @@ export interface Visits {
 
 export interface VisitsOptions {
   readonly services: Services;
+  readonly titleOf: TitleOf;
   readonly addresses: PageAddresses;
   readonly seal: DepositSeal;
   readonly signatures: Signatures;
@@ -37,7 +39,7 @@ export const RETURNS_PATH = "/returns";
 export const PARAMETERS_MAX = 20;
 export const QUERY_CHARS_MAX = 4_096;
 
-export function createVisits({ services, addresses, seal, signatures }: VisitsOptions): Visits {
+export function createVisits({ services, titleOf, addresses, seal, signatures }: VisitsOptions): Visits {
   const journeys = () => createJourneys(services, sealedCookies(seal, !addresses.base().startsWith("http:")));
 
   function show(reply: FastifyReply, toShow: ToShow): FastifyReply {
@@ -82,7 +84,7 @@ export function createVisits({ services, addresses, seal, signatures }: VisitsOp
         answer: { action: "accept", content: { query: Object.fromEntries(query) } },
       });
       if (type === "accepted" || type === "duplicate") return notice(reply, "returned");
-      return await noticeLate(services, reply, ref);
+      return await noticeLate({ services, titleOf }, reply, ref);
     },
   };
 }

@@ -1,6 +1,7 @@
 /** The markup of several questions that are answered with one form, and of the receipts. It works without script. */
 import { aboutOf, type Caller, describeProblems, type OpenPage, type SettledRead } from "@parley/core";
 import type { Draft, Problems } from "@parley/web/form";
+import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Texts } from "../../texts/en.ts";
 import { filled, type Reader } from "../../texts/texts.ts";
 import { contextView } from "../asks/context-view.ts";
@@ -10,6 +11,7 @@ import { form, headline, settledLine } from "../asks/question-view.ts";
 import type { Answered, Batch, Named, Receipted } from "./batch.ts";
 
 export interface BatchView {
+  readonly titleOf: TitleOf;
   readonly batch: Batch;
   readonly caller: Caller;
   readonly reader: Reader;
@@ -37,31 +39,32 @@ export function batchView({ batch, tokenOf, ...view }: BatchView): Html {
 ${
   first &&
   markup`<p class="quiet">${words.note}</p>
-<ol class="together">${together.map(({ page }) => entry(reader, page))}</ol>`
+<ol class="together">${together.map(({ page }) => entry(view, page))}</ol>`
 }
 ${apart.length > 0 && count > 0 ? markup`<p class="risk">${words.apart}</p>` : undefined}
-${apart.length === 0 ? undefined : markup`<ul class="receipts">${apart.map(({ page, why, end }) => markup`<li><span dir="auto">${page ? firstLine(page) : ""}</span> <span class="quiet">${end ? settledLine(reader, end) : words.why[why]}</span></li>`)}</ul>`}
+${apart.length === 0 ? undefined : markup`<ul class="receipts">${apart.map(({ page, why, end }) => markup`<li><span dir="auto">${page ? firstLine(page, view.titleOf) : ""}</span> <span class="quiet">${end ? settledLine(reader, end) : words.why[why]}</span></li>`)}</ul>`}
 ${first && form({ ...view, page: first.page, token: "", together: { hidden: markup`${hidden}`, count, said } })}`;
 }
 
-function entry(reader: Reader, page: OpenPage): Html {
+function entry({ reader, titleOf }: Pick<BatchView, "reader" | "titleOf">, page: OpenPage): Html {
   const { context = [] } = aboutOf(page.ask.request) ?? {};
   const [, rest] = headline(page.message);
   // Questions of one tool often begin alike.
   const more = rest.length > REST_CHARS_MAX ? `${rest.slice(0, REST_CHARS_MAX)} …` : rest;
-  return markup`<li><details><summary><span dir="auto">${firstLine(page)}</span> <span class="quiet"><span dir="auto">${more}</span> ${moment(reader, page.ask.askedAtMs)}</span></summary>
+  return markup`<li><details><summary><span dir="auto">${firstLine(page, titleOf)}</span> <span class="quiet"><span dir="auto">${more}</span> ${moment(reader, page.ask.askedAtMs)}</span></summary>
 <p class="said" dir="auto">${page.message}</p>
 ${contextView(reader.texts, context)}</details></li>`;
 }
 
 const REST_CHARS_MAX = 160;
 
-function firstLine({ message, call }: OpenPage): string {
+function firstLine({ message, call }: OpenPage, titleOf: TitleOf): string {
   const [first] = headline(message);
-  return first === "" ? call.name : first;
+  return first === "" ? titleOf(call) : first;
 }
 
 export interface ReceiptsView {
+  readonly titleOf: TitleOf;
   readonly reader: Reader;
   readonly receipts: readonly Receipted[];
   readonly apart: Batch["apart"];
@@ -80,13 +83,13 @@ function isGood({ became, end }: Ended): boolean {
 }
 
 /** What became of each answer. */
-export function receiptsView({ reader, receipts, apart, pathOf, back }: ReceiptsView): Html {
+export function receiptsView({ titleOf, reader, receipts, apart, pathOf, back }: ReceiptsView): Html {
   const { texts } = reader;
   const { together: words } = texts;
   const good = [...receipts, ...apart].filter(isGood).length;
   const count = receipts.length + apart.length;
   const line = (each: Named & Ended & { readonly page?: OpenPage }, became: string) =>
-    markup`<li><a href="${pathOf(each.taskId, each.key)}" dir="auto">${each.page ? firstLine(each.page) : words.question}</a> <span class="tag ${isGood(each) ? "counted" : "soon"}">${each.end ? settledLine(reader, each.end) : became}</span></li>`;
+    markup`<li><a href="${pathOf(each.taskId, each.key)}" dir="auto">${each.page ? firstLine(each.page, titleOf) : words.question}</a> <span class="tag ${isGood(each) ? "counted" : "soon"}">${each.end ? settledLine(reader, each.end) : became}</span></li>`;
   return markup`<p class="${good === count ? "done" : "risk"}" data-receipts="${good === count ? "all" : "some"}">${filled(words.counted, { good, count })}</p>
 <ol class="receipts">${receipts.map((each) => line(each, becameText(texts, each.became)))}${apart.map((each) => line(each, words.why[each.why]))}</ol>
 <p><a href="${back}">${texts.toInbox}</a></p>`;

@@ -179,7 +179,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     if (visit.type !== "open" && visit.type !== "of-others") {
       // For those who may know.
       const read = visit.type === "unknown" ? undefined : await readAsk(services, ref).catch(() => undefined);
-      const record = read?.state === "settled" ? settledRecord(reader, read) : undefined;
+      const record = read?.state === "settled" ? settledRecord(reader, read, titleOf) : undefined;
       const { title, sentence } = noticeOf(reader.texts, visit.type !== "unknown" && record ? lookedAt(visit.type) : visit.type);
       return { id: given, digest: "", version: visit.type, body: markup`<h2>${title}</h2><p>${sentence}</p>${record}` };
     }
@@ -196,7 +196,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     const { token } = withFormToken(signatures, { request, taskId, page: asked });
     const around = await aroundOf(services, ref, asked);
     const shown = { page: asked, caller, reader, token, nowMs: services.clock.now(), action: pathOf(taskId, key) };
-    const question = questionView({ ...shown, around, isInInbox: true, isOfOthers });
+    const question = questionView({ ...shown, around, titleOf, isInInbox: true, isOfOthers });
     const body = isOfOthers ? markup`<h2>${waitsTitle(reader.texts, around)}</h2>${question}` : question;
     // While others are asked, it is another page than the one that the person could answer.
     const digest = isOfOthers ? `others ${asked.ask.digest}` : asked.ask.digest;
@@ -225,6 +225,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     const ticket = textIn(request, "k");
     const { caller } = request;
     return batchView({
+      titleOf,
       batch,
       caller,
       reader: readerOf(request),
@@ -277,7 +278,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
 
   function sendReceipts(request: FastifyRequest, reply: FastifyReply, given: Pick<ReceiptsView, "receipts" | "apart">): FastifyReply {
     const reader = readerOf(request);
-    const text = receiptsView({ ...given, reader, pathOf, back: addresses.inbox() });
+    const text = receiptsView({ ...given, titleOf, reader, pathOf, back: addresses.inbox() });
     return sendPage(reply, 200, page({ reader, title: reader.texts.together.receipts }, text));
   }
 

@@ -65,6 +65,7 @@ async function send(form: HTMLFormElement, by: HTMLButtonElement, place: HTMLEle
     return;
   }
   const shown = page && find(".around", page);
+  const heard = page && find(".heard", page);
   if (!shown) {
     lasting([find("h1", page)?.textContent, find("main p", page)?.textContent].filter(Boolean).join(": "));
     return;
@@ -74,22 +75,28 @@ async function send(form: HTMLFormElement, by: HTMLButtonElement, place: HTMLEle
   const action = form.getAttribute("action");
   if (action !== null) for (const each of findAll("form.join", after)) each.setAttribute("action", action);
   before?.replaceWith(after);
+  if (heard) find(".heard", place)?.replaceWith(document.adoptNode(heard));
   enhanceAround(place, after);
   const wrong = find("[aria-invalid=true]", after);
   if (wrong) return wrong.focus();
   (find(by.value === "comment" ? "summary[data-key=m]" : "[data-key=c]", after) ?? place).focus();
 }
 
+/** What others did changes these, and nothing in which a person writes. */
+const TOLD = [".heard", ".claiming", ".happened"] as const;
+
 /** Takes what others did, and leaves what the person is writing. */
 export function takeAround(shown: HTMLElement, place: HTMLElement): void {
-  const [before, after] = [find(".joined", place), find(".joined", shown)];
-  if (!before || !after || before.innerHTML === after.innerHTML) return;
-  const hadFocus = before.contains(document.activeElement);
-  const isOpen = find<HTMLDetailsElement>(".history", before)?.open === true;
-  const taken = document.adoptNode(after);
-  const history = find<HTMLDetailsElement>(".history", taken);
-  if (history) history.open = isOpen;
-  before.replaceWith(taken);
-  enhanceAround(place, taken);
-  if (hadFocus) find("[data-key=c]", taken)?.focus();
+  for (const selector of TOLD) {
+    const [before, after] = [find(selector, place), find(selector, shown)];
+    if (!before || !after || before.innerHTML === after.innerHTML) continue;
+    const hadFocus = before.contains(document.activeElement);
+    const isOpen = find<HTMLDetailsElement>("details", before)?.open === true;
+    const taken = document.adoptNode(after);
+    const history = find<HTMLDetailsElement>("details", taken);
+    if (history) history.open = isOpen;
+    before.replaceWith(taken);
+    enhanceAround(place, taken);
+    if (hadFocus) find("[data-key=c], summary", taken)?.focus();
+  }
 }

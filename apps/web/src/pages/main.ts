@@ -1,11 +1,16 @@
 /** The script of the pages that front ends write. Without it they work as well. */
 import { enhance, type Given } from "./answering.ts";
-import { onHandedOn } from "./around.ts";
+import { onHandedOn, takeAround } from "./around.ts";
 import { countDown, tellZone } from "./clock.ts";
 import { forgetAllDrafts, pruneDrafts } from "./drafts.ts";
 import { startInbox } from "./inbox.ts";
-import { find } from "./page.ts";
+import { load } from "./load.ts";
+import { find, say } from "./page.ts";
 import { sendOnLeaving } from "./sending.ts";
+import { lasting } from "./toasts.ts";
+
+/** How often the page of one question asks whether it is still as it was, while it is seen. */
+const LOOK_MS = 5_000;
 
 /** The page of one question: what the server replies takes the place of the question. */
 function startQuestion(place: HTMLElement): void {
@@ -13,13 +18,7 @@ function startQuestion(place: HTMLElement): void {
     isShown: () => true,
     onUndo: () => place.removeAttribute("inert"),
     onReply: ({ status, page }) => {
-      const shown = page && find("main", page);
-      const main = find("main");
-      if (status === 401 || !shown || !main) return location.reload();
-      document.title = page.title;
-      main.replaceWith(document.adoptNode(shown));
-      const again = find("#ask");
-      if (again) startQuestion(again);
+      if (status === 401 || !page || !take(page)) return location.reload();
       const focused = find("[aria-invalid=true]") ?? find("h1");
       if (focused) {
         focused.tabIndex = -1;
@@ -33,6 +32,52 @@ function startQuestion(place: HTMLElement): void {
   onHandedOn(place, ({ reply }) => given().onReply(reply));
 }
 
+function take(page: Document): boolean {
+  const [shown, main] = [find("main", page), find("main")];
+  if (!shown || !main) return false;
+  document.title = page.title;
+  main.replaceWith(document.adoptNode(shown));
+  const place = find("#ask");
+  if (place) startQuestion(place);
+  return true;
+}
+
+/** Asks for the page again as long as it shows an open question, so that whoever waits for it learns how it ended. */
+async function watch(): Promise<void> {
+  let tag: string | undefined;
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    const place = find("#ask");
+    if (!place) return;
+    // An answer is on its way.
+    if (document.hidden || place.inert) continue;
+    const reply = await load(location.href, { tag: tag ?? '""' });
+    if (reply.status === 401) return;
+    // The person has answered meanwhile.
+    if (find("#ask") !== place || place.inert) continue;
+    tag = reply.tag ?? tag;
+    if (reply.page && reply.status !== 429 && reply.status < 500) takeNews(place, reply.page);
+  }
+}
+
+function takeNews(place: HTMLElement, page: Document): void {
+  const shown = find("#ask", page);
+  if (shown && shown.dataset["digest"] === place.dataset["digest"]) {
+    const facts = find(".facts", shown);
+    if (facts) find(".facts", place)?.replaceWith(document.adoptNode(facts));
+    takeAround(shown, place);
+    return;
+  }
+  const hadFocus = place.contains(document.activeElement);
+  if (!take(page)) return;
+  const heading = find("h1");
+  if (hadFocus && heading) {
+    heading.tabIndex = -1;
+    heading.focus();
+  }
+  lasting(find("#ask") ? say("changed") : [heading?.textContent, find(".done")?.textContent].filter(Boolean).join(": "));
+}
+
 if (!tellZone()) {
   pruneDrafts();
   countDown();
@@ -43,5 +88,8 @@ if (!tellZone()) {
   });
   const [main, asks, place] = [find("main.inbox"), find("#asks"), find("#ask")];
   if (main && asks && place) startInbox(main, asks, place);
-  else if (place) startQuestion(place);
+  else if (place) {
+    startQuestion(place);
+    void watch();
+  }
 }
