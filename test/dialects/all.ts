@@ -11,6 +11,9 @@ import type { Dialect } from "./dialect.ts";
 import { openStored } from "./end-state.ts";
 import type { Stage } from "./play.ts";
 
+/** What `parley doctor --client` tries clients with. */
+const PROBE_TOOLS = join(import.meta.dirname, "../../apps/cli/probe/tools.ts");
+
 const TYPESCRIPT: readonly Dialect[] = [
   tasks2026,
   inputRequired,
@@ -45,7 +48,7 @@ export interface RunningStage extends Stage {
 
 export async function startStage(): Promise<RunningStage> {
   const deployment = await startDeployment({
-    tools: [join(import.meta.dirname, "tools.ts")],
+    tools: [join(import.meta.dirname, "tools.ts"), PROBE_TOOLS],
     // Clients poll and reconnect as often as they are told to: often, so that the run is quick.
     env: { PARLEY_POLL_INTERVAL: "50ms", PARLEY_RETRY: "50ms", PARLEY_RESUMABLE_AFTER: "0ms" },
   });

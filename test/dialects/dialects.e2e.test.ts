@@ -3,8 +3,10 @@
  * Real clients where there are any, over two front ends behind a proxy without affinity, two workers and one Redis.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { measuredOf } from "../../apps/cli/probe/report.ts";
 import { type RunningStage, startDialects, startStage } from "./all.ts";
 import { play, type Played } from "./play.ts";
+import { documented, measurable, measure, versionOf } from "./rungs.ts";
 import { type Scenario, SCENARIO_NAMES, SCENARIOS } from "./scenarios.ts";
 
 const dialects = await startDialects();
@@ -43,6 +45,18 @@ function expectTold({ told, asked }: Played, { end, replies }: Scenario): void {
     expect.arrayContaining([...new Set(wanted)]),
   );
 }
+
+/** Three tools, each called by every client: which rung of the ladder it takes, and what it really does. */
+describe.concurrent("in the table of docs/clients.md", () => {
+  test.each(measurable(dialects.all))("$name does what its row says", async (dialect) => {
+    const measured = await measure(dialect, stage.deployment.url);
+    expect(documented().get(dialect.name)).toEqual([versionOf(dialect.name), ...measuredOf(measured)]);
+    // Each gets to the end: by its own door, or told in words. Only a page has no door, where the client declares forms and no pages.
+    const { probe_url: page, ...forms } = measured.tools;
+    expect(Object.values(forms).every(({ ended }) => ended)).toBe(true);
+    expect(page?.ended).toBe(page?.rung !== "none");
+  });
+});
 
 test("no process had anything to complain about", () => {
   const INFO = 30;

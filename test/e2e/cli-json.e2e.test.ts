@@ -243,6 +243,8 @@ describe("with --json", () => {
     expect(checked?.["findings"]).toContainEqual(
       expect.objectContaining({ level: "fine", about: expect.any(String), says: expect.any(String) }),
     );
+    const [tried] = await json("doctor", "--client", "--for", "1s");
+    expect(tried).toEqual({ format: 1, parley: expect.any(String), at: expect.any(String), clients: [], leftOut: 0 });
     const [installed] = await json("install", "inspector", "--yes");
     expect(installed).toEqual({ client: "inspector", file: expect.any(String), changed: true });
     expect(await json("login")).toEqual([{ url: deployment.url, needed: false }]);

@@ -15,6 +15,8 @@ export interface ServeAll {
   readonly dataDir: string;
   /** An embedded Redis that is already starting; it is closed with the rest. */
   readonly embedded?: EmbeddedRedis | undefined;
+  /** The settings, those of this process by default. */
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 export interface Running {
@@ -32,10 +34,16 @@ export interface Running {
   close(): Promise<boolean>;
 }
 
-export async function serveEverything({ port, tools, dataDir, embedded: started }: ServeAll): Promise<Running> {
-  const { REDIS_URL: url } = withFiles(["REDIS_URL"], process.env);
+export async function serveEverything({
+  port,
+  tools,
+  dataDir,
+  embedded: started,
+  environment: own = process.env,
+}: ServeAll): Promise<Running> {
+  const { REDIS_URL: url } = withFiles(["REDIS_URL"], own);
   const given = {
-    ...process.env,
+    ...own,
     ...(port !== undefined && { PARLEY_PORT: port }),
     ...(tools !== undefined && { PARLEY_TOOLS: tools }),
   };

@@ -2,7 +2,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { localServer } from "../serve/local.ts";
+import { type Local, localServer } from "../serve/local.ts";
 import { credentialsFor } from "../credentials/credentials.ts";
 import { serveWithoutOutput } from "../terminal/lost-output.ts";
 import { type Bridge, createBridge } from "../bridge/bridge.ts";
@@ -26,13 +26,15 @@ export interface StdioOptions {
   readonly url?: string | undefined;
   readonly tools?: string | undefined;
   readonly dataDir?: string | undefined;
+  /** Another server than the one of the data directory. */
+  readonly local?: Local;
 }
 
-export async function serveStdio({ url, tools, dataDir = defaultDataDir() }: StdioOptions): Promise<void> {
+export async function serveStdio({ url, tools, dataDir = defaultDataDir(), local: given }: StdioOptions): Promise<void> {
   if (url !== undefined) checkEndpoint(url);
   // A client may close standard error and continue. A client that closes standard output is gone: see below.
   serveWithoutOutput();
-  const local = url === undefined ? localServer({ dataDir, tools }) : undefined;
+  const local = url === undefined ? (given ?? localServer({ dataDir, tools })) : undefined;
   const remote: Remote = local
     ? { url: () => local.url(), lost: () => local.lost(), token: () => Promise.resolve(undefined) }
     : { url: () => Promise.resolve(url ?? ""), lost: () => undefined, token: credentialsFor(url ?? "") };
