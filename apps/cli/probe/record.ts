@@ -253,7 +253,7 @@ function received(client: Known, message: Message): Given {
 
 /** The client's response to a request of the server. */
 function responded(client: Known, { id, result }: Message): Given {
-  const key = String(id);
+  const key = JSON.stringify(id) ?? "";
   return { id: undefined, tool: undefined, isOpen: () => false, taken: () => answeredWith(client, key, result), answered: () => undefined };
 }
 
@@ -304,8 +304,8 @@ function tasksRead(client: Known, { result }: Message, asked: unknown): void {
 /** A message of the server. Returns whether it asks a person. */
 function sent(client: Known, message: Message, tool: string | undefined): boolean {
   const { id, method, params, result } = message;
-  if (typeof method === "string" && id !== undefined && method.includes("/")) {
-    asks(client, String(id), { method, params }, tool);
+  if (typeof method === "string" && id !== undefined) {
+    asks(client, JSON.stringify(id), { method, params }, tool);
     if (method !== "elicitation/create") return false;
     if (tool !== undefined && triedOf(client, tool).rung === "none") took(client, tool, "held");
     return true;
