@@ -10,6 +10,7 @@ export {
   reasonOf,
   targetOf,
 } from "./deliver.ts";
+export { type Replayed, replayDead, type ReplayEnd } from "./replay.ts";
 export { isPublicHost } from "./public-address.ts";
 export { keyOfSecret } from "./sign.ts";
 export { serveSubscriptions } from "./subscriptions.ts";

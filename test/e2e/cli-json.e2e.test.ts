@@ -185,6 +185,8 @@ describe("with --json", () => {
     const refused = { webhook: "ops", taken: false, why: "connection_refused" };
     expect(await jsonEndingWith(1, "webhooks", "test", "ops", "--file", file)).toEqual([refused]);
     expect(await json("webhooks", "dead", "ops")).toEqual([]);
+    const nothing = { webhook: "ops", taken: 0, refused: 0, left: 0, unknown: [] };
+    expect(await json("webhooks", "replay", "ops", "--file", file)).toEqual([nothing]);
   });
 
   test("grants for later calls are listed and revoked", async () => {

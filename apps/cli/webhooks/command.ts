@@ -5,6 +5,10 @@ export interface WebhooksCommand {
   readonly json?: true;
 }
 
+export interface ReplayCommand extends WebhooksCommand {
+  readonly limit: string;
+}
+
 const FILE = "File with the webhooks (default: PARLEY_WEBHOOKS)";
 
 export function addWebhooks(program: Command): void {
@@ -28,4 +32,13 @@ export function addWebhooks(program: Command): void {
     .description("List what a webhook did not take and was given up, the newest first; needs REDIS_URL")
     .option("--json", "Print one JSON object per line")
     .action(async (name: string, options: WebhooksCommand) => (await import("./run.ts")).listDead(name, options));
+  webhooks
+    .command("replay <name> [ids...]")
+    .description("Post again what a webhook did not take and was given up, the oldest first, with the same ids; needs REDIS_URL")
+    .option("--file <file>", FILE)
+    .option("--limit <n>", "Post at most this many", "100")
+    .option("--json", "Print one JSON object per line")
+    .action(async (name: string, ids: readonly string[], options: ReplayCommand) =>
+      (await import("./run.ts")).replayWebhook(name, ids, options),
+    );
 }

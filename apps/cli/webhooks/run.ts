@@ -1,11 +1,11 @@
 /** The commands `parley webhooks …`. */
 import { readEnvironment } from "@parley/node";
 import { connectRedis, type RedisBackend, redisSettings, toRedisSettings } from "@parley/redis";
-import { type DeadLetter, type DeliveryState, postTest, readWebhooks, type Webhook } from "@parley/webhooks";
+import { type DeadLetter, type DeliveryState, postTest, readWebhooks, replayDead, type Replayed, type Webhook } from "@parley/webhooks";
 import { counted } from "../terminal/counted.ts";
 import { onStderr } from "../terminal/on-stderr.ts";
 import { clean, cleanLine, print, printJson } from "../terminal/terminal.ts";
-import type { WebhooksCommand } from "./command.ts";
+import type { ReplayCommand, WebhooksCommand } from "./command.ts";
 
 /** Throws WebhooksError with all problems of the file. */
 export async function listWebhooks({ file, json }: WebhooksCommand): Promise<void> {
@@ -30,8 +30,7 @@ export async function listWebhooks({ file, json }: WebhooksCommand): Promise<voi
 
 /** Throws WebhooksError with all problems of the file. */
 export async function testWebhook(name: string, { file, json }: WebhooksCommand): Promise<void> {
-  const webhook = readWebhooks(fileOf(file), process.env).find((each) => each.name === name);
-  if (!webhook) throw new Error(`the file has no webhook ${JSON.stringify(name)}`);
+  const webhook = named(name, file);
   const { isTaken, why } = await postTest(webhook, Date.now());
   if (!isTaken) process.exitCode = 1;
   if (json) return printJson({ webhook: name, taken: isTaken, ...(why !== undefined && { why }) });
@@ -44,6 +43,45 @@ export async function listDead(name: string, { json }: WebhooksCommand): Promise
   if (dead.length === 0) print("nothing was given up");
   for (const { id, type, atMs, why, data } of dead)
     print(`${timeOf(atMs)}  ${type}  ${cleanLine(why)}  ${id}  ${clean(JSON.stringify(data))}`);
+}
+
+/** Throws WebhooksError with all problems of the file. Exits with 1 if something that was asked for was not taken. */
+export async function replayWebhook(name: string, given: readonly string[], { file, limit, json }: ReplayCommand): Promise<void> {
+  const webhook = named(name, file);
+  const most = Number(limit);
+  if (!/^\d+$/.test(limit) || most < 1) throw new Error(`--limit: a whole number from 1, not ${limit}`);
+  const stopping = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
+  const ids = given.length === 0 ? undefined : new Set(given);
+  const { taken, refused, left } = await withRedis(async ({ webhooks: states }) => {
+    const replay = replayDead({ webhook, states, limit: most, now: Date.now, signal: stopping.signal, ...(ids && { ids }) });
+    const counts = { taken: 0, refused: 0 };
+    for (let step = await replay.next(); ; step = await replay.next()) {
+      if (step.done) return { ...counts, ...step.value };
+      counts[step.value.taken ? "taken" : "refused"] += 1;
+      ids?.delete(step.value.id);
+      if (json) printJson(step.value);
+      else tell(step.value);
+    }
+  });
+  // Those that it never gave up, or that were taken since.
+  const unknown = left > 0 ? [] : [...(ids ?? [])];
+  if (refused + left + unknown.length > 0) process.exitCode = 1;
+  if (json) return printJson({ webhook: name, taken, refused, left, unknown });
+  if (taken + refused + left === 0 && unknown.length === 0) return print("nothing was given up");
+  print(`${counted(taken, "event")} taken, ${refused} refused, ${left} not tried`);
+  for (const id of unknown) print(`${cleanLine(id)} is not among what ${name} did not take: parley webhooks dead ${name}`);
+}
+
+function tell({ id, type, taken, why }: Replayed): void {
+  print(`${taken ? "taken" : `not taken: ${cleanLine(why ?? "")}`}  ${type}  ${id}`);
+}
+
+/** Throws if the file has no such webhook. */
+function named(name: string, file: string | undefined): Webhook {
+  const webhook = readWebhooks(fileOf(file), process.env).find((each) => each.name === name);
+  if (!webhook) throw new Error(`the file has no webhook ${JSON.stringify(name)}`);
+  return webhook;
 }
 
 function shown({ name, url, events, tool, tenant }: Webhook) {

@@ -34,6 +34,10 @@ export function createWebhookStates({ redis, keys }: { readonly redis: Redis; re
     async drop(name: string): Promise<void> {
       await reached(redis.del(...keys.webhook(name)));
     },
+    /** Forgets one that was given up, the oldest if there are several of it. */
+    async exhume(name: string, letter: object): Promise<void> {
+      await reached(redis.lrem(keys.webhook(name)[1], -1, JSON.stringify(letter)));
+    },
     /** The newest first. */
     async dead(name: string): Promise<readonly object[]> {
       const found = await reached(redis.lrange(keys.webhook(name)[1], 0, -1));
