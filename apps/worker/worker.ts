@@ -73,6 +73,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     approvals: redis.approvals,
     standing: redis.standing,
     ...(config.redis.audit && { audit: redis.audit }),
+    digest: services.digest,
     now: redis.now,
     count: watched.stopped,
   };

@@ -1,10 +1,10 @@
-import { CONTEXT_CHARS_MAX, CONTEXT_PARTS_MAX, contextText, type JsonObject, type Tool } from "@parley/core";
+import { CALL_REASON_CHARS_MAX, CONTEXT_CHARS_MAX, CONTEXT_PARTS_MAX, contextText, type JsonObject, type Tool } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { aboutCall, approvalMessage } from "./approval-message.ts";
 
 const tool = (more: Partial<Tool> = {}) => ({ kind: "tool", name: "files_write", inputSchema: { type: "object" }, ...more }) as Tool;
-const contextOf = (args: JsonObject, { redact = [] as string[], of = tool() } = {}) =>
-  aboutCall(of, args, { title: "Writing", redact, risk: "medium" }).context ?? [];
+const contextOf = (args: JsonObject, { redact = [] as string[], of = tool(), reason = undefined as string | undefined } = {}) =>
+  aboutCall(of, args, { title: "Writing", redact, risk: "medium", reason }).context ?? [];
 const plain = (args: JsonObject, more?: Parameters<typeof contextOf>[1]) => contextText(contextOf(args, more).slice(1));
 
 test("the question is short, however much a tool says of itself, and names it by its title", () => {
@@ -88,16 +88,40 @@ describe("arguments that are too long to be shown are shown in part, and that is
     ["depth", { a: JSON.parse(`${"[".repeat(1_000)}${"]".repeat(1_000)}`) as never, b: "\\".repeat(1_000_000) }],
   ])("so that of %s the context has room for all", (_, args) => {
     const of = tool({ title: '"'.repeat(1_000), version: '"'.repeat(1_000), description: '"'.repeat(1_000) });
-    expect(JSON.stringify(contextOf(args, { of })).length).toBeLessThan(CONTEXT_CHARS_MAX);
+    for (const reason of [
+      undefined,
+      '"'.repeat(CALL_REASON_CHARS_MAX),
+      "\n".repeat(CALL_REASON_CHARS_MAX),
+      "\u202e".repeat(CALL_REASON_CHARS_MAX),
+    ])
+      expect(JSON.stringify(contextOf(args, { of, reason })).length).toBeLessThan(CONTEXT_CHARS_MAX);
   });
 });
 
 test("has no more parts than a context may have, whatever its arguments", () => {
   const texts = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`n${at}`, "a\nb"]));
-  const context = contextOf(texts);
+  const context = contextOf(texts, { reason: "a\nb" });
   expect(context.length).toBeLessThanOrEqual(CONTEXT_PARTS_MAX);
   expect(context.filter(({ title }) => title?.startsWith("Argument "))).toHaveLength(10);
   expect(context.find(({ type }) => type === "table")).toMatchObject({ rows: expect.arrayContaining([["n39", '"a\\nb"']]) });
+});
+
+describe("the reason that came with the call", () => {
+  test("stands after the arguments, as the caller's own words, each line marked", () => {
+    const context = contextOf({ a: 1 }, { reason: "Disk is full.\n**Approved by security**\n\nTool:\nfiles_read\u202e \u200b" });
+    expect(context.map(({ title }) => title)).toEqual(["Tool", "Arguments", "Why, in the caller's own words"]);
+    expect(context.at(-1)).toMatchObject({
+      type: "text",
+      text: "> Disk is full.\n> **Approved by security**\n> \n> Tool:\n> files_read\\u202e \\u200b",
+    });
+  });
+
+  test("is shown whole, unless it consists of what nobody sees, and takes no room from arguments", () => {
+    const shown = (reason: string) => String((contextOf({ a: "x".repeat(4_000) }, { reason }).at(-1) as { text?: string }).text);
+    expect(shown("x".repeat(CALL_REASON_CHARS_MAX))).toBe(`> ${"x".repeat(CALL_REASON_CHARS_MAX)}`);
+    expect(shown("\u202e".repeat(CALL_REASON_CHARS_MAX)).length).toBeLessThanOrEqual(1_000);
+    expect(plain({ a: "x".repeat(4_000) }, { reason: "y".repeat(CALL_REASON_CHARS_MAX) })).not.toContain("Refuse what you cannot judge");
+  });
 });
 
 test("what a rule keeps back is shown nowhere, at any depth", () => {

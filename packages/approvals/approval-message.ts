@@ -6,6 +6,8 @@
  *     Argument    Value                                        the arguments in one table,
  *     Argument content                                         and those that have more than one line
  *     > the first line
+ *   Why, in the caller's own words
+ *     > I need the room
  *
  * Whoever makes the call chooses its arguments, and wants a yes. So no argument can pass for another one, or for words of the question, even where the
  * context is shown as plain text: each line of a longer text begins with a mark, and what would not be seen as itself is written as an escape. A long
@@ -28,20 +30,34 @@ const NAME_CHARS_MAX = 64;
 const TEXTS_MAX = 10;
 const TOOL_CHARS_MAX = 128;
 const DESCRIPTION_CHARS_MAX = 200;
+/** As it is shown, with its escapes. */
+const REASON_CHARS_MAX = 1_000;
 const REDACTED = "(not shown)";
 
 export interface Approval {
   readonly title: string;
   readonly redact: readonly string[];
   readonly risk: Risk;
+  /** Why the call is made, as the caller says. */
+  readonly reason?: string | undefined;
 }
 
 export function approvalMessage({ name, title }: Called, decided: Pick<Approval, "title">): string {
   return `${decided.title}: approve this call of ${visible(cut(title ?? name, TOOL_CHARS_MAX))}?`;
 }
 
-export function aboutCall(called: Called, args: JsonObject, { redact, risk }: Approval): AskAbout {
-  return { ...(risk !== "medium" && { priority: risk }), context: [toolPart(called), ...argumentParts(called, args, redact)] };
+export function aboutCall(called: Called, args: JsonObject, { redact, risk, reason }: Approval): AskAbout {
+  return {
+    ...(risk !== "medium" && { priority: risk }),
+    context: [toolPart(called), ...argumentParts(called, args, redact), ...reasonParts(reason)],
+  };
+}
+
+/** After the arguments: they are what is approved, and words take no room from them. */
+function reasonParts(reason: string | undefined): readonly Part[] {
+  return reason === undefined
+    ? []
+    : [{ type: "text", title: "Why, in the caller's own words", text: cut(marked(reason), REASON_CHARS_MAX) }];
 }
 
 function toolPart({ kind, name, title, version, description }: Called): Part {

@@ -123,7 +123,7 @@ async function stoppedBy(tool: Called, args: JsonObject, effects: Effects, optio
 
   const { title, audience, timeoutMs } = decided;
   effects.status(`Waits for approval: ${title}. ${askedOf(audience)}`);
-  const { request, identity } = approvalRequest(tool, args, decided);
+  const { request, identity } = approvalRequest(tool, { arguments: args, reason: effects.call.reason }, decided);
   const answer = await effects.ask(APPROVAL, request, { audience, timeoutMs, identity });
   const answerers = effects.answeredBy(APPROVAL);
   const settled = async (end: ApprovalEnd, isVoid = false) =>
@@ -165,8 +165,13 @@ function decidersOf(answerers: Answerers | undefined): readonly string[] {
   return principal === undefined ? [] : [principal];
 }
 
+interface Asked {
+  readonly arguments: JsonObject;
+  readonly reason: string | undefined;
+}
+
 /** The decision's digest stands for all that is asked (rules.ts, R2), so how it is worded may change while a call waits. */
-function approvalRequest(tool: Called, args: JsonObject, decided: Extract<Decision, { type: "approve" }>) {
+function approvalRequest(tool: Called, { arguments: args, reason }: Asked, decided: Extract<Decision, { type: "approve" }>) {
   const form = {
     type: "form",
     hints: { submitLabel: "Approve", cancelLabel: "Refuse", ...(decided.risk === "high" && { destructive: true }) },
@@ -176,7 +181,7 @@ function approvalRequest(tool: Called, args: JsonObject, decided: Extract<Decisi
       ...form,
       schema: approvalForm(decided.standing),
       message: approvalMessage(tool, decided),
-      about: aboutCall(tool, args, decided),
+      about: aboutCall(tool, args, { ...decided, reason }),
     },
     identity: { ...form, schema: { type: "object", properties: {} }, message: decided.digest },
   };

@@ -48,6 +48,22 @@ function recorded(first: Rules, { isBroken = false } = {}) {
 const ARGS = { iban: "DE99" };
 const ask = rulesOf({ default: "allow", rules: [BY_OPS] });
 
+test("the audit has the digest of the reason that came with a call, and no words of it", async () => {
+  const facts: AuditFact[] = [];
+  const silent = () => undefined;
+  const record = createGateRecord({
+    audit: { note: async (fact) => void facts.push(fact) },
+    digest: (text, taskId) => `<${taskId}: ${text.length}>`,
+    now: () => START_MS,
+    log: { debug: silent, info: silent, error: silent, warn: silent },
+  });
+  const decided = { type: "deny", rule: "no", title: "No", reason: "Closed." } as const;
+  const call = { kind: "tool", name: "wire", principal: "ada", capabilities: {}, createdAtMs: 0, retentionMs: 0, hidden: false } as const;
+  await record.denied({ taskId: "0-1", call: { ...call, reason: "secret" }, decided });
+  await record.denied({ taskId: "0-2", call, decided });
+  expect(facts.map(({ reason }) => reason)).toEqual(["<0-1: 6>", undefined]);
+});
+
 test("an approval is recorded from its question to its use: by which rule, for which call, by whom, and how long it took", async () => {
   const { tool, facts, did, counted, figures } = recorded(ask);
   const waiting = await startTool(tool, ARGS, { principal: "ada" });

@@ -16,8 +16,10 @@ import {
   type ApprovalRecord,
   type Audit,
   type AuditFact,
+  type Call,
   type CallFacts,
   DEFAULT_TENANT,
+  type Digest,
   describeError,
   type Log,
   type StandingApprovals,
@@ -28,7 +30,7 @@ import { grantStanding, standingId, type StoppedToAsk, useStanding } from "./sta
 
 export interface Stopped {
   readonly taskId: string;
-  readonly call: CallFacts;
+  readonly call: CallFacts & Pick<Call, "reason">;
   readonly decided: Exclude<Decision, { readonly type: "allow" }>;
 }
 
@@ -56,6 +58,8 @@ export interface Recorders {
   readonly approvals?: ApprovalRecord;
   readonly standing?: StandingApprovals;
   readonly audit?: Audit;
+  /** For what the audit has a digest of. */
+  readonly digest?: Digest;
   readonly now: () => number;
   readonly log: Log;
   /** For metrics. `waitedMs` is absent if no person decided. */
@@ -77,9 +81,9 @@ export const DID = [
 ] as const;
 export type Did = (typeof DID)[number];
 
-export function createGateRecord({ approvals, standing, audit, now, log, count }: Recorders): GateRecord {
+export function createGateRecord({ approvals, standing, audit, digest, now, log, count }: Recorders): GateRecord {
   async function note({ taskId, call, decided }: Stopped, did: Did, principal?: string, id?: string): Promise<void> {
-    const { tenant = DEFAULT_TENANT, binding } = call;
+    const { tenant = DEFAULT_TENANT, binding, reason } = call;
     await audit?.note({
       action: "approval",
       did,
@@ -88,6 +92,7 @@ export function createGateRecord({ approvals, standing, audit, now, log, count }
       ...(tenant !== DEFAULT_TENANT && { tenant }),
       ...toolOf(call),
       ...(binding !== undefined && { call: binding }),
+      ...(digest && reason !== undefined && { reason: digest(reason, taskId) }),
       rule: decided.rule,
       ...(id !== undefined && { standing: id }),
       ...(decided.version !== undefined && { ruleVersion: decided.version }),

@@ -106,6 +106,8 @@ export type Owed = "cancelled" | "failed" | "timeout";
 /** Groups and roles of a caller, or more of them than are kept (callers/membership.ts). */
 export type Membership = { readonly groups: readonly string[]; readonly roles: readonly string[] } | "too many";
 
+export const CALL_REASON_CHARS_MAX = 500;
+
 /** The call, with everything that only its runs need and that may be large. */
 export interface Call extends CallFacts {
   readonly arguments: JsonObject;
@@ -113,6 +115,8 @@ export interface Call extends CallFacts {
   readonly seed: string;
   /** Of the caller when the call was made; absent if no rule asked for it then. A child has its parent's. */
   readonly membership?: Membership;
+  /** Why it is made, in the caller's own words: for people who approve it. At most CALL_REASON_CHARS_MAX characters. */
+  readonly reason?: string;
   /** Early replies by ask key, as the client sent them. An ask with a valid reply here is never asked. */
   readonly replies?: JsonObject;
 }

@@ -21,7 +21,7 @@ export { encodeHeaderValue, type Headers, headerValue } from "./header-value.ts"
 export type * from "./dialect.ts";
 export type { Failure } from "./failures.ts";
 export type * from "./intents.ts";
-export { IDEMPOTENCY_KEY } from "./params.ts";
+export { CALL_REASON, IDEMPOTENCY_KEY } from "./params.ts";
 export {
   errorMessage,
   INTERNAL_ERROR,

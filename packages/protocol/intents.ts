@@ -38,12 +38,14 @@ export interface CallTool extends Retry {
   readonly task?: { readonly ttlMs?: number | null };
   /** Calls of one caller with the same key count as one call. */
   readonly idempotencyKey?: string;
+  readonly reason?: string;
 }
 
 export interface GetPrompt extends Retry {
   readonly type: "getPrompt";
   readonly name: string;
   readonly arguments: { readonly [name: string]: string };
+  readonly reason?: string;
 }
 
 export interface ReadResource extends Retry {

@@ -2,7 +2,7 @@
  * Readers for params, shared by several revisions. They are hand-written because a union of schemas costs more than the rest of a tasks/get, and
  * strips unknown members. A problem is thrown as `BadParams` and becomes -32602.
  */
-import { cut } from "@parley/core";
+import { CALL_REASON_CHARS_MAX, cut } from "@parley/core";
 import type { CancelTask, Complete, List, ProgressToken } from "./intents.ts";
 import { given, isObject, type Wire } from "./json-rpc.ts";
 
@@ -89,6 +89,23 @@ export function idempotencyKey(params: Wire): { readonly idempotencyKey?: string
     `_meta["${IDEMPOTENCY_KEY}"]`,
   );
   return key === undefined ? {} : { idempotencyKey: key };
+}
+
+/** Why a call is made, for people who approve it; in `_meta` in every revision. */
+export const CALL_REASON = "parley/reason";
+
+export function callReason(params: Wire): { readonly reason?: string } {
+  const meta = given(params, "_meta");
+  if (!isObject(meta)) return {};
+  const isReason = (value: unknown): value is string => typeof value === "string" && value.length <= CALL_REASON_CHARS_MAX;
+  const reason = optional(
+    meta,
+    CALL_REASON,
+    isReason,
+    `a string of at most ${CALL_REASON_CHARS_MAX} characters`,
+    `_meta["${CALL_REASON}"]`,
+  );
+  return reason === undefined ? {} : { reason };
 }
 
 export function callArguments(params: Wire): Wire {

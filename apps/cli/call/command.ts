@@ -8,6 +8,7 @@ export interface CallCommand {
   readonly arg?: readonly string[];
   readonly args?: string;
   readonly idempotencyKey?: string;
+  readonly why?: string;
   readonly wait: boolean;
   readonly input: boolean;
   readonly interactive?: boolean;
@@ -27,6 +28,7 @@ export function addCall(program: Command): void {
     .option("-i, --interactive", "Ask questions here even if this does not look like a terminal")
     .option("--no-input", "Do not ask questions; print how to answer them")
     .option("--idempotency-key <key>", "Calls with the same key are one call: a repeated call returns the task of the first")
+    .option("--why <text>", "Why the call is made, for people who have to approve it")
     .option("--no-wait", "Print the id of the task and exit")
     .option(
       "-t, --tools <modules>",

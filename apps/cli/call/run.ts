@@ -1,6 +1,6 @@
 /** `parley call`: calls a tool, shows its progress, asks its questions, and prints its result. */
 import { fieldsOf, hasMore, type JsonObject } from "@parley/core";
-import { IDEMPOTENCY_KEY } from "@parley/protocol";
+import { CALL_REASON, IDEMPOTENCY_KEY } from "@parley/protocol";
 import type { CallCommand } from "./command.ts";
 import { follow, Left } from "../questions/follow.ts";
 import type { Elicitation } from "../questions/form.ts";
@@ -31,8 +31,7 @@ export async function call(tool: string, options: CallCommand, flags: readonly s
   await withServer({ url, tools, dataDir, mayStart: true }, async (server) => {
     const args = await givenArguments(server, { tool, options, flags, interactive, signal });
     if (args === undefined) return leave("The tool was not called.");
-    const { idempotencyKey } = options;
-    const called = await begin(server, { tool, args, interactive, signal, ...(idempotencyKey !== undefined && { idempotencyKey }) });
+    const called = await begin(server, { tool, args, interactive, signal, meta: metaOf(options) });
     if (called === undefined) return leave("The question stays open.");
     if (called.resultType !== "task" || called.taskId === undefined) return printImmediate(called, json);
 
@@ -56,6 +55,10 @@ export async function call(tool: string, options: CallCommand, flags: readonly s
 function leave(why: string): void {
   printToStderr(why);
   process.exitCode = INTERRUPTED;
+}
+
+function metaOf({ idempotencyKey, why }: CallCommand): JsonObject {
+  return { ...(idempotencyKey !== undefined && { [IDEMPOTENCY_KEY]: idempotencyKey }), ...(why !== undefined && { [CALL_REASON]: why }) };
 }
 
 interface Calling {
@@ -85,10 +88,9 @@ async function givenArguments(
 /** Makes the call, and answers questions that the tool asks before a task exists. Undefined if the person left. */
 async function begin(
   server: McpClient,
-  { tool, args, interactive, signal, idempotencyKey }: Calling & { readonly args: JsonObject; readonly idempotencyKey?: string },
+  { tool, args, interactive, signal, meta }: Calling & { readonly args: JsonObject; readonly meta: JsonObject },
 ): Promise<Called | undefined> {
-  const meta = idempotencyKey === undefined ? {} : { _meta: { [IDEMPOTENCY_KEY]: idempotencyKey } };
-  const params = { name: tool, arguments: args, ...meta };
+  const params = { name: tool, arguments: args, ...(Object.keys(meta).length > 0 && { _meta: meta }) };
   let called = await server.request<Called>("tools/call", params);
   for (let round = 0; called.resultType === "input_required" && round < ROUNDS_MAX; round += 1) {
     const asked = Object.entries(called.inputRequests ?? {});

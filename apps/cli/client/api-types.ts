@@ -529,6 +529,8 @@ export interface components {
             readonly arguments: {
                 readonly [key: string]: unknown;
             };
+            /** @description Why the call is made, for people who have to approve it */
+            readonly reason?: string;
             /** @description How long the finished task is kept, within the bounds of the server */
             readonly keepSeconds?: number;
         };

@@ -64,7 +64,7 @@ export interface AuditFact {
   readonly to?: Addressees;
   /** To whom it was escalated, a step each. */
   readonly escalatedTo?: readonly Audience["to"][];
-  /** Digest of the reason of a decline or a delegation. */
+  /** Digest of the reason of a decline or a delegation, or of a call that waits for approval. */
   readonly reason?: string;
   /** Digest of a comment. */
   readonly comment?: string;

@@ -66,7 +66,14 @@ export function summarize(task: Stored): TaskSummary {
   return summaryOf(render(task));
 }
 
-function factsOf({ arguments: _arguments, seed: _seed, replies: _replies, membership: _membership, ...facts }: Call): CallFacts {
+function factsOf({
+  arguments: _arguments,
+  seed: _seed,
+  replies: _replies,
+  membership: _membership,
+  reason: _reason,
+  ...facts
+}: Call): CallFacts {
   return facts;
 }
 

@@ -21,6 +21,8 @@ export interface CreateTask extends Actor {
   readonly request?: NonNullable<Call["request"]>;
   /** See CallFacts.session. */
   readonly session?: string;
+  /** See Call.reason. */
+  readonly reason?: string | undefined;
   /** Early replies by ask key, as sent. Dropped unless the runnable takes early replies. */
   readonly replies?: JsonObject;
   /**
@@ -59,6 +61,7 @@ export async function createTask(services: Services, runnable: Runnable, request
       retentionMs: retentionOf(settings, Math.max(request.retentionMs, settings.retentionMinMs)),
     }),
     ...(replies && { replies }),
+    ...(request.reason !== undefined && request.reason.trim() !== "" && { reason: request.reason }),
     ...(request.request && { request: request.request }),
   };
   const fingerprint = (id: string) => bindingOfCall(services, id, runnable, sent);

@@ -5,6 +5,7 @@ import { given, isObject, type Wire } from "../json-rpc.ts";
 import {
   BadParams,
   callArguments,
+  callReason,
   idempotencyKey,
   complete,
   isProgressToken,
@@ -38,11 +39,17 @@ export const SESSION_METHODS: Methods = new Map<string, (params: Wire) => Sessio
 ]);
 
 export function callTool(params: Wire): CallTool {
-  return { type: "callTool", name: required(params, "name"), arguments: callArguments(params) as JsonObject, ...idempotencyKey(params) };
+  return {
+    type: "callTool",
+    name: required(params, "name"),
+    arguments: callArguments(params) as JsonObject,
+    ...idempotencyKey(params),
+    ...callReason(params),
+  };
 }
 
 function getPrompt(params: Wire): GetPrompt {
-  return { type: "getPrompt", name: required(params, "name"), arguments: strings(params, "arguments") };
+  return { type: "getPrompt", name: required(params, "name"), arguments: strings(params, "arguments"), ...callReason(params) };
 }
 
 function readResource(params: Wire): ReadResource {

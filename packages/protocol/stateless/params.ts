@@ -1,7 +1,7 @@
 /** Readers for the params of stateless methods. Those that both families share are in ../params.ts. */
 import type { JsonObject } from "@parley/core";
 import { isObject, type Wire } from "../json-rpc.ts";
-import { callArguments, idempotencyKey, isString, isUri, member, optional, required, strings, BOUNDED_URI } from "../params.ts";
+import { callArguments, callReason, idempotencyKey, isString, isUri, member, optional, required, strings, BOUNDED_URI } from "../params.ts";
 import type { CallTool, Discover, GetPrompt, GetTask, Listen, ReadResource, Retry, UpdateTask } from "../intents.ts";
 
 export { cancelTask, complete, list } from "../params.ts";
@@ -17,11 +17,18 @@ export function callTool(params: Wire): CallTool {
     arguments: callArguments(params) as JsonObject,
     ...retry(params),
     ...idempotencyKey(params),
+    ...callReason(params),
   };
 }
 
 export function getPrompt(params: Wire): GetPrompt {
-  return { type: "getPrompt", name: required(params, "name"), arguments: strings(params, "arguments"), ...retry(params) };
+  return {
+    type: "getPrompt",
+    name: required(params, "name"),
+    arguments: strings(params, "arguments"),
+    ...retry(params),
+    ...callReason(params),
+  };
 }
 
 export function readResource(params: Wire): ReadResource {

@@ -111,6 +111,12 @@ const CALLS: readonly [what: string, call: Call, facts: string, given: string][]
     '[{"size":4}]',
   ],
   [
+    "one that says why it is made",
+    { ...CALL, reason: "I need room" },
+    '["tool","book","ada",1000,0,"","(seed)s33d"]',
+    '[{"size":4},null,"I need room"]',
+  ],
+  [
     "one with everything",
     {
       ...CALL,

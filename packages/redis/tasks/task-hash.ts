@@ -74,7 +74,7 @@ type PackedId = string | number | [json: string];
 const HIDDEN = 1;
 const COMPENSATES = 2;
 
-type PackedGiven = [args: JsonObject, replies?: JsonObject];
+type PackedGiven = [args: JsonObject, replies?: JsonObject | null, reason?: string];
 /** With its audience, if it is not the owner's. */
 type PackedAsk = [TimeoutPolicy | [TimeoutPolicy, Audience], ...PackedRequest];
 type PackedRequest =
@@ -122,6 +122,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     seed,
     arguments: args,
     replies,
+    reason,
     traceparent,
     request,
     binding,
@@ -146,7 +147,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
   // Absent values at the end take no space.
   const last = rest.findLastIndex((each) => each !== undefined);
   const all = [...facts, ...rest.slice(0, last + 1).map((each) => each ?? null)];
-  const given: PackedGiven = replies ? [args, replies] : [args];
+  const given: PackedGiven = reason === undefined ? (replies ? [args, replies] : [args]) : [args, replies ?? null, reason];
   return { facts: content.toStored(JSON.stringify(all)), given: content.seal("given", JSON.stringify(given)) };
 }
 
@@ -358,11 +359,17 @@ export function unpackTaskAtWork(
   const membership = facts.membership === undefined ? undefined : unpackMembership(content.openWord("membership", facts.membership));
   const restartedWith = fields["arguments"] ?? journal["arguments"];
   // Early replies answer the first questions of the call, and a restart is past those.
-  const [args, replies] =
+  const [args, replies, reason] =
     restartedWith === undefined
       ? openJson<PackedGiven>(content, "given", journal["given"] ?? call.slice(call.indexOf(FACTS_END) + 1))
       : [openJson<JsonObject>(content, "arguments", restartedWith)];
-  const given = { seed, arguments: args, ...(membership && { membership }), ...(replies && { replies }) };
+  const given = {
+    seed,
+    arguments: args,
+    ...(membership && { membership }),
+    ...(replies && { replies }),
+    ...(reason !== undefined && { reason }),
+  };
   return { ...counts, task: { ...task, call: { ...task.call, ...given } } };
 }
 

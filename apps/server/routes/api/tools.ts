@@ -1,5 +1,14 @@
 /** Tools that the caller is offered, and calls of them. */
-import { createTask, isCounted, ParleyError, SCOPES, type Tool, type JsonObject, type ClientCapabilities } from "@parley/core";
+import {
+  CALL_REASON_CHARS_MAX,
+  createTask,
+  isCounted,
+  ParleyError,
+  SCOPES,
+  type Tool,
+  type JsonObject,
+  type ClientCapabilities,
+} from "@parley/core";
 import { capabilityRequired, missingCapabilities } from "@parley/protocol";
 import { z } from "zod";
 import { requireScopes } from "../../front-end/protected-resource.ts";
@@ -71,6 +80,11 @@ export const TOOL_OPERATIONS: readonly Operation[] = [
       z.strictObject(
         {
           arguments: z.record(z.string(), z.unknown(), { error: "must be an object" }).default({}),
+          reason: z
+            .string({ error: "must be a text" })
+            .max(CALL_REASON_CHARS_MAX, { error: `must have at most ${CALL_REASON_CHARS_MAX} characters` })
+            .optional()
+            .describe("Why the call is made, for people who have to approve it"),
           keepSeconds: z
             .number({ error: "must be a number of seconds" })
             .min(0, { error: "must not be negative" })
@@ -94,6 +108,7 @@ export const TOOL_OPERATIONS: readonly Operation[] = [
         caller,
         door: DOOR,
         arguments: body.arguments as JsonObject,
+        reason: body.reason,
         capabilities: CAPABILITIES,
         hidden: false,
         ...(body.keepSeconds !== undefined && { retentionMs: body.keepSeconds * 1_000 }),

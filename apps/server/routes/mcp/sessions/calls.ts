@@ -47,7 +47,7 @@ function on(rung: Rung | undefined, { session, ...rest }: SessionExchange): Sess
 
 async function handOut(
   route: SessionRoute,
-  { task: wish, arguments: args, idempotencyKey }: CallTool,
+  { task: wish, arguments: args, idempotencyKey, reason }: CallTool,
   exchange: TaskExchange,
   tool: Tool,
 ): Promise<Handled> {
@@ -69,6 +69,7 @@ async function handOut(
     session: services.digest(session.id),
     ...(progressToken !== undefined && { request: { id: requestId, progressToken } }),
     taskId,
+    reason,
     ...key,
     ...(typeof wish?.ttlMs === "number" && { retentionMs: wish.ttlMs }),
     beside: async () => (following = await sessions.follow(session.id, taskId, limits.sessionTasksMax)),
@@ -121,6 +122,7 @@ async function carry(route: SessionRoute, exchange: SessionExchange, { runnable,
         session: services.digest(session.id),
         request: { id: requestId, ...(progressToken !== undefined && { progressToken }) },
         taskId,
+        reason: intent.reason,
         ...key,
         async beside() {
           isNoted = true;

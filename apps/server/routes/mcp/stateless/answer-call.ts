@@ -130,6 +130,7 @@ function createOptions(called: Called, { caller, door, client }: StatelessExchan
     caller,
     door,
     arguments: called.arguments,
+    reason: called.reason,
     capabilities: client.capabilities,
     ...(called.idempotencyKey !== undefined && { idempotencyKey: called.idempotencyKey }),
     ...(replies && { replies: replies as JsonObject }),

@@ -9,7 +9,7 @@ import type { Called, StatelessExchange, StatelessRoute } from "./stateless-rout
 
 /** tools/call. Throws TOOL_NOT_FOUND, INVALID_ARGUMENTS, and the errors of `answerCall`. */
 export async function callTool(route: StatelessRoute, intent: CallTool, received: StatelessExchange): Promise<Handled> {
-  const { name, arguments: args, idempotencyKey } = intent;
+  const { name, arguments: args, idempotencyKey, reason } = intent;
   const inCall = rungOfRequest(route, received.client, { takesTask: false, calls: "tool" });
   const poll = pollAnswer(route, { name, exchange: received, rung: inCall });
   if (poll) return received.encode.callResult(await poll(args, waitGateFor(route, received.caller)));
@@ -21,6 +21,7 @@ export async function callTool(route: StatelessRoute, intent: CallTool, received
     kind: "tool",
     name,
     arguments: args,
+    reason,
     retry: intent,
     rung,
     encodeResult: exchange.encode.callResult,

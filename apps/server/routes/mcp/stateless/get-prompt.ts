@@ -7,10 +7,18 @@ import type { Called, StatelessExchange, StatelessRoute } from "./stateless-rout
 
 /** prompts/get, which never returns a task in this family. Throws PROMPT_NOT_FOUND, INVALID_ARGUMENTS, and the errors of `answerCall`. */
 export async function getPrompt(route: StatelessRoute, intent: GetPrompt, received: StatelessExchange): Promise<Handled> {
-  const { name, arguments: args } = intent;
+  const { name, arguments: args, reason } = intent;
   const { client } = received;
   const rung = rungOfRequest(route, client, { takesTask: false, calls: "prompt" });
   const exchange = { ...received, client: { ...client, capabilities: askableOn(rung, client.capabilities) } };
-  const called: Called = { kind: "prompt", name, arguments: { ...args }, retry: intent, rung, encodeResult: exchange.encode.promptResult };
+  const called: Called = {
+    kind: "prompt",
+    name,
+    arguments: { ...args },
+    reason,
+    retry: intent,
+    rung,
+    encodeResult: exchange.encode.promptResult,
+  };
   return await answerCall(route, called, exchange, () => ({ runnable: promptOf(exchange.catalogue, name), asTask: "never" }));
 }

@@ -20,6 +20,7 @@ export interface StatelessExchange extends Exchange<StatelessEncoder> {
 /** A tools/call or prompts/get. */
 export interface Called extends Pick<Runnable, "kind" | "name"> {
   readonly arguments: JsonObject;
+  readonly reason: string | undefined;
   readonly retry: Retry;
   /** How its questions reach a person; undefined: they do not, and the call fails. */
   readonly rung: Rung | undefined;
