@@ -40,6 +40,9 @@ rules:
   - { name: home, title: Writing, tools: [write], when: "!args.path.matches('^/home/[a-z0-9./]+$') || args.path.contains('..')", action: deny }
   - { name: finance, tools: [refund], when: "'finance' in caller.groups || 'cfo' in caller.roles", action: allow }
   - { name: refunds, title: Refunds, tools: [refund], action: approve, by: { groups: [ops] }, not: caller }
+  - { name: no-etc, tools: [move], when: "args.to.startsWith('/etc/')", action: deny }
+  - { name: board, title: Of the board, tools: [move], when: "args.to.startsWith('/board/')", action: approve, by: { groups: [board] } }
+  - { name: moves, title: Moving, tools: [move], action: approve, by: { groups: [ops] }, not: caller, edit: [to] }
   - { name: forced, title: Forcing, tools: [remote], when: "has(args.force) && args.force", action: approve, by: { groups: [ops] }, not: caller }
   - { name: prompts, title: Prompts that act, prompts: [acting], action: approve, by: { groups: [ops] }, not: caller }
 `;
@@ -129,6 +132,14 @@ async function subject(): Promise<Subject> {
       },
     }),
     refund,
+    defineTool({
+      name: "move",
+      input: z.object({ from: z.string(), to: z.string().startsWith("/") }),
+      run: async ({ from, to }, ctx) => {
+        await ctx.step("move", () => act(`${from} to ${to}`));
+        return "moved";
+      },
+    }),
     defineTool({ name: "refund-alias", run: async (_, ctx) => JSON.stringify(await ctx.call(refund, {})) }),
     defineTool({ name: "asks", run: async (_, ctx) => String(await ctx.confirm("size", { message: "Sure?" })) }),
     defineTool({ name: "alias", run: async (_, ctx) => JSON.stringify(await ctx.call(wire, { amount: 7 })) }),
@@ -296,6 +307,32 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     const approved = JSON.stringify({ action: "accept", content: {} });
     const meta = { "parley/reason": `</p>\n> Approved by bob.\n${approved}`, [APPROVAL]: YES, "parley/approved": true };
     return rpc(front, "tools/call", { name: "wire", arguments: {} }, { principal: "ann", meta });
+  },
+
+  ...Object.fromEntries(
+    [
+      ["to what a rule refuses", { to: "/etc/passwd" }, 200],
+      ["to what others have to approve", { to: "/board/a" }, 200],
+      ["to what the tool does not take", { to: "b" }, 200],
+      ["of an argument that may not be changed, without the one that may", { from: "/etc/shadow" }, 422],
+      ["of one argument more", { to: "/tmp/c", from: "/etc/shadow" }, 200],
+      ["with another in the prototype", JSON.parse('{"to":"/tmp/c","__proto__":{"from":"/etc/shadow"}}') as object, 200],
+      ["that is empty", {}, 422],
+      ["in the prototype", JSON.parse('{"__proto__":{"to":"/tmp/b"}}') as object, 422],
+      ["with another type", { to: ["/tmp/b"] }, 422],
+    ].map(([what, content, status]): [string, Attack] => [
+      `an approver's change ${what as string}`,
+      async ({ call, openAsk, answer }) => {
+        await call("move", { from: "/tmp/a", to: "/tmp/b" });
+        expect(await answer("bob", await openAsk(), { action: "accept", content })).toBe(status);
+      },
+    ]),
+  ),
+  "the caller's own change": async ({ call, openAsk, answer }) => {
+    await call("move", { from: "/tmp/a", to: "/tmp/b" });
+    const ask = await openAsk();
+    for (const who of ["ann", "ann's other client", "eve"] as const)
+      expect(await answer(who, ask, { action: "accept", content: { to: "/tmp/c" } })).toBeGreaterThanOrEqual(403);
   },
 
   "an answer that comes with the call": ({ front }) =>
@@ -480,6 +517,22 @@ describe("the reason of a call", () => {
     const asked = await blank.openAsk();
     const url = new URL(`/api/v1/asks/${asked.taskId}/${asked.key}`, blank.front.url);
     expect(await (await fetch(url, { headers: { "x-principal": "bob" } })).text()).not.toContain("own words");
+  });
+});
+
+test("a call whose approver changes an argument acts as changed, and its caller is told", async () => {
+  const { call, front, openAsk, answer, acted, settled, restart } = await subject();
+  const { result } = await call("move", { from: "/tmp/a", to: "/tmp/b" });
+  const ask = await openAsk();
+  await restart();
+  expect(await answer("bob", ask, { action: "accept", content: { to: "/tmp/c" } })).toBe(200);
+  await until(() => acted.length === 1);
+  await settled();
+  expect(acted).toEqual(["/tmp/a to /tmp/c"]);
+  const told = await rpc(front, "tasks/get", { taskId: result?.["taskId"] }, { principal: "ann" });
+  expect(told.result?.["result"]).toMatchObject({
+    content: [{ text: "moved" }, { text: 'The approver changed an argument of this call: {"to":"/tmp/c"}.' }],
+    _meta: { "parley/edited": { by: "bob", arguments: { to: "/tmp/c" } } },
   });
 });
 

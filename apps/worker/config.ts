@@ -91,7 +91,11 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
     blockedKillMs: environment.PARLEY_BLOCKED_KILL,
     subscriptionsPrivate: environment.PARLEY_SUBSCRIPTIONS_PRIVATE,
     webhooks: environment.PARLEY_WEBHOOKS === undefined ? undefined : { file: environment.PARLEY_WEBHOOKS, variables: process.env },
-    rules: { file: environment.PARLEY_RULES, askTimeoutMaxMs: environment.PARLEY_ASK_TIMEOUT_MAX },
+    rules: {
+      file: environment.PARLEY_RULES,
+      askTimeoutMaxMs: environment.PARLEY_ASK_TIMEOUT_MAX,
+      secretNames: environment.PARLEY_SECRET_NAMES,
+    },
     upstreams:
       environment.PARLEY_UPSTREAMS === undefined
         ? undefined

@@ -95,7 +95,7 @@ function argumentParts(called: Called, args: JsonObject, redact: readonly string
 }
 
 /** As people read it: a text without quotes, if that cannot be mistaken for another value. */
-function inOneLine(value: Json): string {
+export function inOneLine(value: Json): string {
   if (typeof value !== "string") return visible(JSON.stringify(value));
   // What is cut has more than can be shown all the same.
   const text = cut(value, SHOWN_CHARS_MAX);

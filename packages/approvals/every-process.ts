@@ -20,6 +20,8 @@ export const rulesEnvironment = {
 export interface OpenGate {
   readonly file: string | undefined;
   readonly askTimeoutMaxMs: number;
+  /** See PARLEY_SECRET_NAMES. */
+  readonly secretNames?: readonly string[];
   readonly log: Log;
 }
 
@@ -32,10 +34,10 @@ export interface OpenedGate {
 }
 
 /** Throws RulesError with all problems of the file. Without a file there is a gate as well, for tasks that were stopped while there was one. */
-export async function openGate({ file, askTimeoutMaxMs, log }: OpenGate): Promise<OpenedGate> {
+export async function openGate({ file, askTimeoutMaxMs, secretNames = [], log }: OpenGate): Promise<OpenedGate> {
   const opened = file === undefined ? undefined : (await import("./rules-file.ts")).openRulesFile(file, { askTimeoutMaxMs });
   const stopWatching = opened?.watch({ log });
-  const options = { rules: () => opened?.current() ?? NO_RULES, stopped: reportTo(log) };
+  const options = { rules: () => opened?.current() ?? NO_RULES, stopped: reportTo(log), secretNames };
   return {
     wrap({ current, runnable }, recorders) {
       const recording = recorders ? { ...options, record: createGateRecord({ ...recorders, log }) } : options;

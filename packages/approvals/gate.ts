@@ -14,10 +14,24 @@
  *       it arrives (rules.ts, R2).
  *       Where the rule allows it, the approver may let the same call pass for a while; each later call spends one use of that (standing.ts).
  *   G4  A call that passes without being stopped costs no write and no round trip.
+ *   G5  Where the rule allows it, the approver may change arguments (edit.ts). The tool then runs with the changed ones, in every run and when it
+ *       compensates, if it reads them as a call's, and if the rules allow the changed call or demand of it no more than the approval just given.
  */
-import type { Answerers, ApprovalEnd, Catalogue, Effects, EndedWithout, Json, JsonObject, Prompt, Tool } from "@parley/core";
+import {
+  type Answerers,
+  type ApprovalEnd,
+  type Catalogue,
+  describeViolations,
+  type Effects,
+  type EndedWithout,
+  type Json,
+  type JsonObject,
+  type Prompt,
+  type Tool,
+} from "@parley/core";
 import { aboutCall, approvalMessage, askedOf } from "./approval-message.ts";
 import { denial } from "./denial.ts";
+import { changedBy, type Edited, editForm, readEdited, withEdit } from "./edit.ts";
 import type { GateRecord } from "./record.ts";
 import type { Called, Decision, Rules } from "./rules.ts";
 import { approvalForm, standingMs } from "./standing.ts";
@@ -37,6 +51,8 @@ export interface GateOptions {
   readonly stopped: (decision: Decision, at: { readonly taskId: string; readonly tool: string; readonly isDryRun: boolean }) => void;
   /** Absent: nothing is recorded of a call but the call. */
   readonly record?: GateRecord;
+  /** See PARLEY_SECRET_NAMES. */
+  readonly secretNames?: readonly string[];
 }
 
 export const NO_RULES: Rules = {
@@ -68,7 +84,11 @@ function gatedParts(tool: Called, options: GateOptions): Pick<Called, "run" | "o
   const { rules } = options;
   const { open, callTaskless, compensate } = tool;
   return {
-    run: async (args, effects) => (await stoppedBy(tool, args, effects, options)) ?? (await tool.run(args, effects)),
+    async run(args, effects) {
+      const { refused, edited } = await judged(tool, args, effects, options);
+      if (refused) return refused;
+      return edited ? withEdit(await tool.run(edited.arguments, effects), edited) : await tool.run(args, effects);
+    },
     // Of every tool: it may call one that a rule is about.
     keepsMembership: () => rules().asksForMembership,
     // What would be recorded first may be the approval.
@@ -78,7 +98,8 @@ function gatedParts(tool: Called, options: GateOptions): Pick<Called, "run" | "o
     ...(compensate && {
       async compensate(args: JsonObject, effects: Effects, ended: EndedWithout) {
         const done = ended.done.filter(({ key }) => !OF_GATE.has(key));
-        if (done.length === ended.done.length || hasPassed(ended)) await compensate.call(tool, args, effects, { ...ended, done });
+        const ran = editIn(ended)?.arguments ?? args;
+        if (done.length === ended.done.length || hasPassed(ended)) await compensate.call(tool, ran, effects, { ...ended, done });
       },
     }),
   };
@@ -92,8 +113,13 @@ export function replayedBehindGate<C extends Called>(called: C, journal: Readonl
   return `patch:${GATE}` in journal ? { ...called, ...gatedParts(called, { rules: () => NO_RULES, stopped: () => undefined }) } : called;
 }
 
-/** Undefined if the call may run. */
-async function stoppedBy(tool: Called, args: JsonObject, effects: Effects, options: GateOptions): Promise<JsonObject | undefined> {
+/** What to do with a call: return what its caller gets, or run it, with other arguments if the approver changed some. */
+interface Judged {
+  readonly refused?: JsonObject;
+  readonly edited?: Edited;
+}
+
+async function judged(tool: Called, args: JsonObject, effects: Effects, options: GateOptions): Promise<Judged> {
   const { record } = options;
   const { isDryRun } = options.rules();
   const now = options.rules().decide(tool, args, effects.call);
@@ -102,7 +128,7 @@ async function stoppedBy(tool: Called, args: JsonObject, effects: Effects, optio
   const isStopped = isStopping ? effects.patched(GATE) : effects.tookPatch(GATE);
   const report = () => now.type !== "allow" && options.stopped(now, { taskId: effects.taskId, tool: tool.name, isDryRun });
   if (isDryRun) report();
-  if (!isStopped) return undefined;
+  if (!isStopped) return {};
   const of = { taskId: effects.taskId, call: effects.call };
   const decide = async () => {
     // Only a rule that allows it looks for one.
@@ -118,23 +144,33 @@ async function stoppedBy(tool: Called, args: JsonObject, effects: Effects, optio
   // Recorded with the question, or with the end of the task; at once if the tool runs now.
   const isRecordedLater = (result: Json | undefined) => (result as Decision | undefined)?.type !== "allow";
   const decided = (await effects.step(DECIDED, decide, { isRecordedLater })) as unknown as Decision;
-  if (decided.type === "allow") return undefined;
-  if (decided.type === "deny") return denial(tool, { ...decided, again: decided.isForNow ? "later" : "never" });
+  if (decided.type === "allow") return {};
+  if (decided.type === "deny") return { refused: denial(tool, { ...decided, again: decided.isForNow ? "later" : "never" }) };
 
   const { title, audience, timeoutMs } = decided;
   effects.status(`Waits for approval: ${title}. ${askedOf(audience)}`);
-  const { request, identity } = approvalRequest(tool, { arguments: args, reason: effects.call.reason }, decided);
+  const { request, identity } = approvalRequest(
+    tool,
+    { arguments: args, reason: effects.call.reason, secretNames: options.secretNames },
+    decided,
+  );
   const answer = await effects.ask(APPROVAL, request, { audience, timeoutMs, identity });
   const answerers = effects.answeredBy(APPROVAL);
-  const settled = async (end: ApprovalEnd, isVoid = false) =>
+  const settled = async (end: ApprovalEnd, isVoid = false, edited?: Edited) =>
     await record?.settled(
       { ...of, decided },
-      { end, isVoid, atMs: answerers?.atMs ?? record.now(), by: end === "approved" || end === "refused" ? decidersOf(answerers) : [] },
+      {
+        end,
+        isVoid,
+        edited: edited?.arguments,
+        atMs: answerers?.atMs ?? record.now(),
+        by: end === "approved" || end === "refused" ? decidersOf(answerers) : [],
+      },
     );
   const refusedAs = async (end: ApprovalEnd, reason: string, again: "later" | "changed") => {
     // Recorded with the end of the task.
     await effects.step(NOTED, async () => (await settled(end), end), { isRecordedLater: () => true });
-    return denial(tool, { ...decided, reason, again });
+    return { refused: denial(tool, { ...decided, reason, again }) };
   };
   switch (answer.action) {
     case "accept":
@@ -146,16 +182,40 @@ async function stoppedBy(tool: Called, args: JsonObject, effects: Effects, optio
     default:
       return await refusedAs("closed", "It was not approved.", "later");
   }
-  const changed = (await effects.step(AGAIN, async () => {
-    const found = changedSince(decided, options.rules().decide(tool, args, effects.call));
-    await settled("approved", found !== "");
-    const forMs = standingMs(answer.action === "accept" ? answer.content : undefined, decided.standing);
-    if (found === "" && forMs !== undefined)
-      await record?.grantStanding({ ...of, decided }, { by: decidersOf(answerers)[0] ?? effects.call.principal, forMs });
+  const content = answer.action === "accept" ? answer.content : undefined;
+  const by = decidersOf(answerers)[0] ?? effects.call.principal;
+  const stillApproved = async (): Promise<Again> => {
+    const decideNow = (given: JsonObject) => options.rules().decide(tool, given, effects.call);
+    const since = changedSince(decided, decideNow(args));
+    if (since !== "" || !decided.edit || tool.kind !== "tool") return since;
+    const changed = changedBy(content, request.schema);
+    if (!changed) return "It was approved with arguments that cannot be changed.";
+    if (Object.keys(changed).length === 0) return "";
+    const read = await readEdited(tool, args, changed);
+    if (!read.ok) return `It was approved with changes that the tool does not take: ${describeViolations(read.violations)}`;
+    return forbiddenEdit(decided, decideNow(read.args)) ?? { arguments: read.args, changed, by };
+  };
+  const again = (await effects.step(AGAIN, async () => {
+    const found = await stillApproved();
+    const isRefused = typeof found === "string" && found !== "";
+    await settled("approved", isRefused, typeof found === "string" ? undefined : found);
+    const forMs = standingMs(content, decided.standing);
+    if (found === "" && forMs !== undefined) await record?.grantStanding({ ...of, decided }, { by, forMs });
     return found;
-  })) as string | undefined;
-  if (changed) return denial(tool, { ...decided, reason: changed, again: "later" });
+  })) as Again | undefined;
+  if (typeof again === "string" && again !== "") return { refused: denial(tool, { ...decided, reason: again, again: "later" }) };
   effects.status("Approved.");
+  return typeof again === "object" ? { edited: again } : {};
+}
+
+/** Of the step after a yes: why it does not count, "" if it does, or what was changed. */
+type Again = string | Edited;
+
+/** Why a changed call may not run: whoever approved it can give this approval, and no other. */
+function forbiddenEdit({ rule, version }: Extract<Decision, { type: "approve" }>, now: Decision): string | undefined {
+  if (now.type === "deny") return `It was approved with changes, and a rule refuses the changed call: ${now.reason}`;
+  if (now.type === "approve" && (now.rule !== rule || now.version !== version))
+    return `It was approved with changes, and the changed call needs another approval (${now.title}).`;
   return undefined;
 }
 
@@ -167,11 +227,18 @@ function decidersOf(answerers: Answerers | undefined): readonly string[] {
 
 interface Asked {
   readonly arguments: JsonObject;
+  readonly secretNames: readonly string[] | undefined;
   readonly reason: string | undefined;
 }
 
 /** The decision's digest stands for all that is asked (rules.ts, R2), so how it is worded may change while a call waits. */
-function approvalRequest(tool: Called, { arguments: args, reason }: Asked, decided: Extract<Decision, { type: "approve" }>) {
+function approvalRequest(
+  tool: Called,
+  { arguments: args, reason, secretNames = [] }: Asked,
+  decided: Extract<Decision, { type: "approve" }>,
+) {
+  const message = approvalMessage(tool, decided);
+  const { edit } = decided;
   const form = {
     type: "form",
     hints: { submitLabel: "Approve", cancelLabel: "Refuse", ...(decided.risk === "high" && { destructive: true }) },
@@ -179,8 +246,9 @@ function approvalRequest(tool: Called, { arguments: args, reason }: Asked, decid
   return {
     request: {
       ...form,
-      schema: approvalForm(decided.standing),
-      message: approvalMessage(tool, decided),
+      schema:
+        edit && tool.kind === "tool" ? editForm(tool, args, { ...decided, edit, message, secretNames }) : approvalForm(decided.standing),
+      message,
       about: aboutCall(tool, args, { ...decided, reason }),
     },
     identity: { ...form, schema: { type: "object", properties: {} }, message: decided.digest },
@@ -198,9 +266,14 @@ function changedSince(then: Extract<Decision, { type: "approve" }>, now: Decisio
   return "";
 }
 
+function editIn({ done }: EndedWithout): Edited | undefined {
+  const value = done.find(({ key }) => key === AGAIN)?.value;
+  return typeof value === "object" ? (value as unknown as Edited) : undefined;
+}
+
 /** Whether the tool may have begun, as far as its last run recorded. */
 function hasPassed({ done }: EndedWithout): boolean {
   return done.some(({ key, value }) =>
-    key === AGAIN ? value === "" : key === DECIDED && (value as Decision | undefined)?.type === "allow",
+    key === AGAIN ? value === "" || typeof value === "object" : key === DECIDED && (value as Decision | undefined)?.type === "allow",
   );
 }

@@ -16,11 +16,13 @@ import {
   type ApprovalRecord,
   type Audit,
   type AuditFact,
+  bindingOfCall,
   type Call,
   type CallFacts,
   DEFAULT_TENANT,
   type Digest,
   describeError,
+  type JsonObject,
   type Log,
   type StandingApprovals,
   toolOf,
@@ -34,11 +36,20 @@ export interface Stopped {
   readonly decided: Exclude<Decision, { readonly type: "allow" }>;
 }
 
+interface Noted {
+  readonly principal?: string | undefined;
+  /** Of a standing approval. */
+  readonly id?: string;
+  readonly edited?: JsonObject | undefined;
+}
+
 /** How the question of a stopped call ended. `by`: the principals who decided. */
 export interface Settlement {
   readonly end: ApprovalEnd;
   readonly atMs: number;
   readonly by: readonly string[];
+  /** All arguments, if the approver changed some. */
+  readonly edited?: JsonObject | undefined;
   /** Approved, but the rules have changed. */
   readonly isVoid: boolean;
 }
@@ -82,7 +93,7 @@ export const DID = [
 export type Did = (typeof DID)[number];
 
 export function createGateRecord({ approvals, standing, audit, digest, now, log, count }: Recorders): GateRecord {
-  async function note({ taskId, call, decided }: Stopped, did: Did, principal?: string, id?: string): Promise<void> {
+  async function note({ taskId, call, decided }: Stopped, did: Did, { principal, id, edited }: Noted): Promise<void> {
     const { tenant = DEFAULT_TENANT, binding, reason } = call;
     await audit?.note({
       action: "approval",
@@ -92,6 +103,7 @@ export function createGateRecord({ approvals, standing, audit, digest, now, log,
       ...(tenant !== DEFAULT_TENANT && { tenant }),
       ...toolOf(call),
       ...(binding !== undefined && { call: binding }),
+      ...(digest && edited && { edited: bindingOfCall({ digest }, taskId, call, edited) }),
       ...(digest && reason !== undefined && { reason: digest(reason, taskId) }),
       rule: decided.rule,
       ...(id !== undefined && { standing: id }),
@@ -123,7 +135,7 @@ export function createGateRecord({ approvals, standing, audit, digest, now, log,
       const used = standing && (await attempt(stopped, () => useStanding(standing, stopped, now())));
       if (!used) return undefined;
       count?.({ rule: stopped.decided.rule, did: "used" });
-      await note(stopped, "used", stopped.call.principal, used.id);
+      await note(stopped, "used", { principal: stopped.call.principal, id: used.id });
       return used.id;
     },
     async grantStanding(stopped, { by, forMs }) {
@@ -132,18 +144,21 @@ export function createGateRecord({ approvals, standing, audit, digest, now, log,
       if (isGranted === false) log.warn({ taskId: stopped.taskId, rule }, "standing approval was not given: the tenant has too many");
       if (!isGranted) return;
       count?.({ rule, did: "granted" });
-      await note(stopped, "granted", by, standingId(stopped.decided));
+      await note(stopped, "granted", { principal: by, id: standingId(stopped.decided) });
     },
     async denied(stopped) {
       count?.({ rule: stopped.decided.rule, did: "denied" });
-      await note(stopped, "denied", stopped.call.principal);
+      await note(stopped, "denied", { principal: stopped.call.principal });
     },
     async asked(stopped) {
       count?.({ rule: stopped.decided.rule, did: "asked" });
       const asked = askedOf(stopped);
-      await Promise.all([note(stopped, "asked", stopped.call.principal), figure(stopped, () => asked && approvals?.asked(asked))]);
+      await Promise.all([
+        note(stopped, "asked", { principal: stopped.call.principal }),
+        figure(stopped, () => asked && approvals?.asked(asked)),
+      ]);
     },
-    async settled(stopped, { end, atMs, by, isVoid }) {
+    async settled(stopped, { end, atMs, by, isVoid, edited }) {
       const { rule } = stopped.decided;
       const asked = askedOf(stopped);
       count?.({ rule, did: end, ...(asked && by.length > 0 && { waitedMs: Math.max(0, atMs - asked.askedAtMs) }) });
@@ -151,8 +166,8 @@ export function createGateRecord({ approvals, standing, audit, digest, now, log,
       if (then) count?.({ rule, did: then });
       await Promise.all([
         (async () => {
-          for (const principal of by.length > 0 ? by : [undefined]) await note(stopped, end, principal);
-          if (then) await note(stopped, then, stopped.call.principal);
+          for (const principal of by.length > 0 ? by : [undefined]) await note(stopped, end, { principal, edited });
+          if (then) await note(stopped, then, { principal: stopped.call.principal, edited });
         })(),
         figure(stopped, () => asked && approvals?.settled({ ...asked, end, atMs, by, ...(isVoid && { isVoid }) })),
       ]);

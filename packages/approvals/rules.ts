@@ -66,6 +66,8 @@ export type Decision =
       readonly risk: Risk;
       /** Absent: an approval is for one call. */
       readonly standing?: Standing;
+      /** Arguments that whoever approves may change: all, or those with these names. */
+      readonly edit?: true | readonly string[];
     };
 
 /** Of a yes that should have been a no. Approvals of high risk are asked for first, and marked as what cannot be undone. */
@@ -119,6 +121,7 @@ const rule = z.strictObject({
   standing: z
     .strictObject({ for: z.string().max(32), uses: z.number().int().min(1).max(STANDING_USES_MAX).default(STANDING_USES) })
     .optional(),
+  edit: z.union([z.boolean(), z.array(z.string().min(1).max(64)).min(1).max(100)]).optional(),
 });
 const shape = z.strictObject({
   dryRun: z.boolean().optional(),
@@ -232,7 +235,7 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
   } catch (error) {
     say("when", (error as Error).message);
   }
-  const onlyApprove = { by, not, quorum, timeout, redact: given.redact, risk: given.risk, standing: given.standing };
+  const onlyApprove = { by, not, quorum, timeout, redact: given.redact, risk: given.risk, standing: given.standing, edit: given.edit };
   if (action !== "approve") {
     for (const [field, value] of Object.entries(onlyApprove)) if (value !== undefined) say(field, 'belongs to `action: "approve"`');
   } else if (by === undefined) {
@@ -253,6 +256,11 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
   const standing = given.standing && readStanding(given.standing, say);
   if (standing && quorum !== undefined)
     say("standing", "cannot be combined with `quorum`: each of several people would have to agree to it");
+  if (given.edit) {
+    if (quorum !== undefined) say("edit", "cannot be combined with `quorum`: people would approve different calls");
+    if (standing) say("edit", "cannot be combined with `standing`, which is about one call with exactly its arguments");
+    if (prompts) say("edit", "is about arguments of tools, and this rule names prompts");
+  }
   const audience = { to: by as "tenant" | Addressees, ...(not && { not }), ...(quorum !== undefined && { quorum }) } as Audience & Json;
   const matchers = { tool: tools?.map(matcherOf), prompt: prompts?.map(matcherOf) };
   const version = versionOf(given);
@@ -268,7 +276,8 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
     decide(digest) {
       if (action === "allow") return { type: "allow", rule: name };
       if (action === "deny") return { type: "deny", rule: name, version, title, reason: reason ?? "A rule of this deployment refuses it." };
-      return { type: "approve", rule: name, version, title, digest, audience, timeoutMs, redact, risk, ...(standing && { standing }) };
+      const more = { ...(standing && { standing }), ...(given.edit && { edit: given.edit }) };
+      return { type: "approve", rule: name, version, title, digest, audience, timeoutMs, redact, risk, ...more };
     },
   };
 }

@@ -58,9 +58,15 @@ test.each<[string, string, object, RegExp]>([
 });
 
 test("the page's other rules are valid, and depend on the caller's groups as it says", async () => {
-  const [rules = ""] = [...page.matchAll(/```yaml\n(rules:[\s\S]*?)```/g)].map(([, text]) => text);
+  const others = [...page.matchAll(/```yaml\n(rules:[\s\S]*?)```/g)].map(([, text]) => text);
+  const [rules = ""] = others;
+  expect(others).toHaveLength(2);
   const members = join(directory, "members.yaml");
   writeFileSync(members, `default: deny\n${rules}`);
+  const edits = join(directory, "edits.yaml");
+  writeFileSync(edits, `default: deny\n${others[1]}`);
+  checkPolicy({ file: edits });
+  printed = "";
   await explainPolicy("refund", { ...COMMON, file: members, groups: "staff, finance" });
   await explainPolicy("refund", { ...COMMON, file: members, roles: "finance" });
   expect(printed).toMatch(/^runs at once: rule finance-refunds\nwaits for approval: rule refunds /);

@@ -59,6 +59,8 @@ export async function explainPolicy(
       print(`waits for approval: rule ${decision.rule} (${cleanLine(decision.title)})`);
       print(`  asked:    ${cleanLine(asked)}${not ? ", but not the caller" : ""}${quorum === undefined ? "" : `; ${quorum} must agree`}`);
       print(`  at most:  ${decision.timeoutMs / 1_000} s, then it is refused`);
+      if (decision.edit)
+        print(`  edit:     the approver may change ${decision.edit === true ? "arguments" : cleanLine(decision.edit.join(", "))}`);
       if (decision.standing)
         print(
           `  standing: the approver may let ${counted(decision.standing.uses, "such call")} pass within ${decision.standing.forMs / 1_000} s`,

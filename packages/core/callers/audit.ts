@@ -56,6 +56,8 @@ export interface AuditFact {
   /** The rule that stopped the call, and its version. */
   readonly rule?: string;
   readonly ruleVersion?: string;
+  /** Digest of the called tool and its arguments as whoever approved the call changed them. */
+  readonly edited?: string;
   /** The standing approval that was given, used or revoked. */
   readonly standing?: string;
   /** Of an answer in the place of somebody else: whose part it was, as a principal. Of a delegation: the same, if it is not the caller's. */
@@ -174,7 +176,12 @@ export function toolOf({ kind, name, version }: Pick<CallFacts, "kind" | "name" 
 }
 
 /** Ties a task's answers to its call. */
-export function bindingOfCall({ digest }: Audited, taskId: string, call: Pick<CallFacts, "kind" | "name">, args: JsonObject): string {
+export function bindingOfCall(
+  { digest }: Pick<Audited, "digest">,
+  taskId: string,
+  call: Pick<CallFacts, "kind" | "name">,
+  args: JsonObject,
+): string {
   return digest(canonicalJson({ kind: call.kind, name: call.name, arguments: args }), taskId);
 }
 

@@ -59,8 +59,8 @@ const KEPT_AT_LEAST = 500;
 const ENTRY_SIZE = 32;
 
 /** The size that Redis packs. */
-function sizeOfGiven({ arguments: args, replies }: Call): number {
-  return JSON.stringify(replies ? [args, replies] : [args]).length;
+function sizeOfGiven({ arguments: args, replies, reason }: Call): number {
+  return JSON.stringify(reason === undefined ? (replies ? [args, replies] : [args]) : [args, replies ?? null, reason]).length;
 }
 
 export function createMemoryStore({
