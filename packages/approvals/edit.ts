@@ -110,6 +110,10 @@ function isSeen(text: string): boolean {
   );
 }
 
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 function numberOr(value: unknown, other: number): number {
   return typeof value === "number" ? value : other;
 }
@@ -138,6 +142,6 @@ export function withEdit(result: JsonObject, { changed, by }: Edited): JsonObjec
   return {
     ...result,
     content: [...(Array.isArray(content) ? content : []), { type: "text", text }],
-    _meta: { ...(typeof meta === "object" && meta), [EDITED]: { by, arguments: changed } },
+    _meta: { ...(isObject(meta) && meta), [EDITED]: { by, arguments: changed } },
   };
 }

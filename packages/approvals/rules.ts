@@ -82,7 +82,13 @@ export interface Rules {
   readonly asksForMembership: boolean;
   /** Whether some call of that tool or prompt might not run at once. */
   concerns(called: Called): boolean;
-  decide(called: Called, args: JsonObject, caller: Caller): Decision;
+  /** `tried` is told of each rule whose condition was looked at: whether it held, or why it could not be evaluated. */
+  decide(
+    called: Called,
+    args: JsonObject,
+    caller: Caller,
+    tried?: (rule: string, found: boolean | { readonly problem: string }) => void,
+  ): Decision;
 }
 
 export const RULES_MAX = 1_000;
@@ -191,11 +197,12 @@ export function readRules(
       }
       return defaultOf(called).type !== "allow";
     },
-    decide(called, args, caller) {
+    decide(called, args, caller, tried) {
       let input: Input | undefined;
       for (const each of rules) {
         if (!each.fits(called)) continue;
         const fits = each.when ? judged(each.when, (input ??= inputOf(called, args, caller))) : true;
+        if (each.when) tried?.(each.name, fits);
         if (fits === false) continue;
         if (fits !== true) return { type: "deny", rule: each.name, title: `Rule ${each.name}`, ...unjudged(each.when, caller) };
         return each.decide(boundTo(each.digest, called, args, caller));

@@ -231,7 +231,7 @@ describe("with --json", () => {
     await writeFile(file, "default: deny\nrules: [{ name: echoes, tools: [echo], action: allow }]\n");
     expect(await json("policy", "check", "--file", file)).toEqual([{ file, valid: true, version: expect.any(String), dryRun: false }]);
     expect(await json("policy", "explain", "echo", "--file", file)).toEqual([
-      { tool: "echo", dryRun: false, type: "allow", rule: "echoes" },
+      { tool: "echo", dryRun: false, type: "allow", rule: "echoes", tried: [] },
     ]);
     expect(await json("policy", "report", "--days", "3")).toEqual([
       { tenant: "default", days: 3, sinceMs: expect.any(Number), isMoreWaiting: false, rules: [] },

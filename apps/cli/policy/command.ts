@@ -15,8 +15,9 @@ export function addPolicy(program: Command): void {
     .action(async (options: PolicyCommand) => (await import("./run.ts")).checkPolicy(options));
   policy
     .command("explain")
-    .description("Say which rule decides about a call, and how, without making it")
-    .argument("<tool>", "Name of the tool, as it is offered")
+    .description("Say which rule decides about a call, and how, and which conditions did not hold or failed; makes no call")
+    .argument("<tool>", "Name of the tool, as it is offered, or of the prompt")
+    .option("--prompt", "The name is that of a prompt")
     .option("-f, --file <file>", FILE)
     .option("-a, --args <json>", "Arguments of the call, as JSON", "{}")
     .option("--caller <id>", "Who calls, as the identity provider names them", "anonymous")

@@ -50,11 +50,45 @@ test.each<[string, string, object, RegExp]>([
     {},
     /^is refused: rule write-below-srv-only\n/,
   ]),
-  ["files_write_file", '{"path":"/srv/x"}', {}, /^runs at once: no rule fits, and the default allows it\n$/],
+  ["files_write_file", '{"path":"/srv/x"}', {}, /^runs at once: no rule fits, and the default allows it\n {2}its condition is false: rule write-below-srv-only\n$/],
   ["files_write_file", "{}", { json: true }, /"type":"deny"/],
 ])("%s %s", async (tool, args, more, said) => {
   await explainPolicy(tool, { ...COMMON, args, ...more });
   expect(printed).toMatch(said);
+});
+
+test("it is said which conditions did not hold, which one failed and why, also for a prompt", async () => {
+  const several = join(directory, "several.yaml");
+  writeFileSync(
+    several,
+    `default: deny
+rules:
+  - { name: other-tool, tools: [z], when: "args.a == 1", action: allow }
+  - { name: first, prompts: [x], tools: [x], when: "args.a == '1'", action: allow }
+  - { name: second, prompts: [x], tools: [x], when: "args.b == '2'", action: allow }
+`,
+  );
+  const of = { ...COMMON, file: several };
+  await explainPolicy("x", { ...of, args: '{"a":"2","b":"2"}' });
+  await explainPolicy("x", { ...of, args: '{"a":"2"}', prompt: true });
+  await explainPolicy("x", { ...of, args: '{"a":"2"}', prompt: true, json: true });
+  const lines = printed.trimEnd().split("\n");
+  expect(lines.slice(0, -1)).toEqual([
+    "runs at once: rule second",
+    "  its condition is false: rule first",
+    "is refused: rule second",
+    "  The condition of a rule could not be evaluated for these arguments.",
+    "  its condition is false: rule first",
+    expect.stringMatching(/^  its condition failed: rule second: .*b/),
+  ]);
+  expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({
+    prompt: "x",
+    type: "deny",
+    tried: [
+      { rule: "first", held: false },
+      { rule: "second", problem: expect.stringContaining("b") },
+    ],
+  });
 });
 
 test("the page's other rules are valid, and depend on the caller's groups as it says", async () => {

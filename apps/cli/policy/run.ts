@@ -1,6 +1,6 @@
 /** Implements `parley policy`, with the code that workers decide by. */
 import { openRulesFile } from "@parley/approvals";
-import { type JsonObject, membershipOf, type Tool } from "@parley/core";
+import { type JsonObject, membershipOf, type Prompt, type Tool } from "@parley/core";
 import { toolModules } from "@parley/node";
 import { loadCatalogue } from "@parley/sdk";
 import { counted } from "../terminal/counted.ts";
@@ -18,6 +18,7 @@ export interface ExplainCommand extends PolicyCommand {
   readonly annotations?: string;
   readonly groups?: string;
   readonly roles?: string;
+  readonly prompt?: true;
 }
 
 /** Throws RulesError with all problems. */
@@ -30,16 +31,23 @@ export function checkPolicy({ file, json }: PolicyCommand): void {
 
 export async function explainPolicy(
   name: string,
-  { file, json, args, caller, tenant, annotations, groups, roles }: ExplainCommand,
+  { file, json, args, caller, tenant, annotations, groups, roles, prompt }: ExplainCommand,
 ): Promise<void> {
   const rules = openRulesFile(fileOf(file)).current();
-  const tool = await toolOf(name, annotations === undefined ? undefined : objectOf("--annotations", annotations));
-  const decision = rules.decide(tool, objectOf("--args", args), {
+  if (prompt && annotations !== undefined) throw new Error("--annotations are those of a tool, and this is a prompt");
+  const called = prompt
+    ? await promptOf(name)
+    : await toolOf(name, annotations === undefined ? undefined : objectOf("--annotations", annotations));
+  const by = {
     principal: caller,
     ...(tenant !== undefined && { tenant }),
     membership: membershipOf({ groups: namesIn(groups), roles: namesIn(roles) }),
-  });
-  if (json) return printJson({ tool: name, dryRun: rules.isDryRun, ...decision });
+  };
+  const tried: Tried[] = [];
+  const decision = rules.decide(called, objectOf("--args", args), by, (rule, found) =>
+    tried.push({ rule, ...(typeof found === "boolean" ? { held: found } : { problem: found.problem }) }),
+  );
+  if (json) return printJson({ [called.kind]: name, dryRun: rules.isDryRun, ...decision, tried });
   switch (decision.type) {
     case "allow":
       print(`runs at once: ${decision.rule === "default" ? "no rule fits, and the default allows it" : `rule ${decision.rule}`}`);
@@ -67,13 +75,30 @@ export async function explainPolicy(
         );
     }
   }
+  for (const each of tried) if (each.held !== true) print(`  ${triedLine(each)}`);
   if (rules.isDryRun && decision.type !== "allow") print("The file is a dry run: the call runs at once all the same.");
+}
+
+/** A condition that was looked at, in the order of the rules. */
+interface Tried {
+  readonly rule: string;
+  readonly held?: boolean;
+  readonly problem?: string;
+}
+
+function triedLine({ rule, problem }: Tried): string {
+  return problem === undefined ? `its condition is false: rule ${rule}` : `its condition failed: rule ${rule}: ${cleanLine(problem)}`;
 }
 
 function fileOf(given: string | undefined): string {
   const file = given ?? process.env["PARLEY_RULES"];
   if (!file) throw new Error("no file with rules: give one with --file, or set PARLEY_RULES");
   return file;
+}
+
+async function promptOf(name: string): Promise<Prompt> {
+  const { prompts } = await loadCatalogue(toolModules(process.env["PARLEY_TOOLS"], process.env));
+  return prompts.get(name) ?? ({ kind: "prompt", name, arguments: [] } as unknown as Prompt);
 }
 
 /** The deployment's own tool of that name; else one that is like it by what is said of it. */
