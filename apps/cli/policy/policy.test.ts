@@ -50,7 +50,12 @@ test.each<[string, string, object, RegExp]>([
     {},
     /^is refused: rule write-below-srv-only\n/,
   ]),
-  ["files_write_file", '{"path":"/srv/x"}', {}, /^runs at once: no rule fits, and the default allows it\n {2}its condition is false: rule write-below-srv-only\n$/],
+  [
+    "files_write_file",
+    '{"path":"/srv/x"}',
+    {},
+    /^runs at once: no rule fits, and the default allows it\n {2}its condition is false: rule write-below-srv-only\n$/,
+  ],
   ["files_write_file", "{}", { json: true }, /"type":"deny"/],
 ])("%s %s", async (tool, args, more, said) => {
   await explainPolicy(tool, { ...COMMON, args, ...more });
