@@ -1,5 +1,5 @@
 /** Events for clients that subscribe to them: list, poll and stream, at two front ends and over both families (SEP-3415). */
-import { OCCURRENCE_TYPES } from "@parley/core";
+import { OCCURRENCE_TYPES, type Outbox, ParleyError } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -169,8 +169,57 @@ describe("a stream of events", () => {
     expect(first).toMatchObject({ method: "notifications/events/event", params: { name: "ask.opened", data: { taskId } } });
     await at(0).app.close();
     const rest = await opened.rest();
-    expect(rest.at(-1)).toMatchObject({ result: { resultType: "complete" } });
+    // "An empty result that carries only resultType and the subscription ID in _meta."
+    const _meta = { "io.modelcontextprotocol/subscriptionId": rest.at(-1)?.id };
+    expect(rest.at(-1)).toMatchObject({ result: { resultType: "complete", _meta } });
     expect(rest.slice(0, -1).every(({ method }) => method === "notifications/events/heartbeat")).toBe(true);
+  });
+
+  // "notifications/events/error reports a recoverable failure. The subscription stays active, and the server retries and resumes."
+  test("says once that what happens cannot be read, goes on, and loses nothing", async () => {
+    let isDown = false;
+    const outbox = redis.outbox as Outbox;
+    const read: Outbox["read"] = async (...args) => {
+      if (isDown) throw new ParleyError("UNAVAILABLE", "Redis does not respond");
+      return await outbox.read(...args);
+    };
+    const stored = { store: redis.store, wakeUps: redis.wakeUps, ids: redis.ids, outbox: { ...outbox, read } };
+    const { fronts: both } = await deploy({ catalogue: catalogue([ask]), stored, sessions: redis.sessions, times: { keepAliveMs: 200 } });
+    const opened = await stream(both[0] as Front, "events/stream", { name: "ask.opened" }, as("ada"));
+    expect(await opened.next()).toMatchObject({ method: "notifications/events/active" });
+    const others: Message[] = [];
+    /** The next message but heartbeats, of which so many must have come before. */
+    const next = async (beats = 0): Promise<void> => {
+      for (let seen = 0; ;) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        const message = await opened.next();
+        if (message.method !== "notifications/events/heartbeat") return void others.push(message);
+        seen += 1;
+        if (beats > 0 && seen >= beats) return;
+      }
+    };
+    isDown = true;
+    await next();
+    expect(others).toMatchObject([
+      {
+        method: "notifications/events/error",
+        params: {
+          error: { code: -32603, message: expect.any(String), data: { reason: "unavailable" } },
+          _meta: { "io.modelcontextprotocol/subscriptionId": expect.any(Number) },
+        },
+      },
+    ]);
+    const taskId = await call("ada");
+    // Readings every 250 ms fail in this time.
+    await next(5);
+    expect(others).toHaveLength(1);
+    isDown = false;
+    await next();
+    expect(others[1]).toMatchObject({ method: "notifications/events/event", params: { data: { taskId } } });
+    isDown = true;
+    await next();
+    expect(others[2]).toMatchObject({ method: "notifications/events/error" });
+    opened.close();
   });
 
   test("each of many hears its own, and a stream that is closed is followed no longer", async () => {

@@ -56,6 +56,17 @@ beforeEach(async () => {
   receiver = createServer((request, response) => void answer(request, response));
   await new Promise<void>((listening) => receiver.listen(0, "127.0.0.1", listening));
   await serve({});
+  posting = servedTo(30);
+});
+afterEach(async () => {
+  await posting.stop();
+  receiver.closeAllConnections();
+  await new Promise((closed) => receiver.close(closed));
+  await redis.close();
+});
+
+/** A worker that posts to subscribers. */
+function servedTo(lookEveryMs: number): Delivery {
   const clock = {
     now: redis.now,
     sleep: (ms: number, signal?: AbortSignal) =>
@@ -65,7 +76,7 @@ beforeEach(async () => {
       }),
   };
   const quiet = () => undefined;
-  posting = serveSubscriptions({
+  return serveSubscriptions({
     services: { store: redis.store, outbox: redis.outbox, digest: (text: string) => text, clock } as never,
     subscriptions: redis.subscriptions.sealedBy(sealing),
     deliveries: redis.webhooks,
@@ -73,16 +84,10 @@ beforeEach(async () => {
     log: { info: quiet, warn: quiet, error: quiet },
     open: (_id, sealed) => Buffer.from(sealed, "base64url").toString(),
     isPrivate: true,
-    lookEveryMs: 30,
+    lookEveryMs,
     pace: { idleMs: 30, retryMs: [50], timeoutMs: 1_000 },
   });
-});
-afterEach(async () => {
-  await posting.stop();
-  receiver.closeAllConnections();
-  await new Promise((closed) => receiver.close(closed));
-  await redis.close();
-});
+}
 
 async function serve({
   isPrivate = true,
@@ -246,11 +251,55 @@ describe("a subscription", () => {
     expect(events()).toHaveLength(2);
   });
 
-  test("that its receiver ends with 410 is removed", async () => {
+  // "MUST treat 410 as a non-retryable failure for that delivery (like 413), without affecting the subscription itself."
+  test.each([410, 413])("whose receiver refuses one event with %i goes on with the next one, and fails for nobody", async (status) => {
     await subscribe();
-    receive = (_request, response) => void response.writeHead(410).end();
+    let refusals = 0;
+    receive = (request, response) => {
+      if (refusals > 0) return takeAll(request, response);
+      refusals += 1;
+      response.writeHead(status).end();
+    };
     await call("ada");
-    await expect.poll(() => subscriptions().list(redis.now())).toEqual([]);
+    await expect.poll(() => events()).toHaveLength(1);
+    await call("ada");
+    await expect.poll(() => events()).toHaveLength(2);
+    expect(new Set(events().map(({ eventId }) => eventId)).size).toBe(2);
+    expect((await subscribe()).result?.["deliveryStatus"]).toMatchObject({ active: true, lastError: null });
+    expect(await redis.redis.keys(`${redis.prefix}:*dead*`)).toEqual([]);
+  });
+
+  test("that is not renewed ends, and its receiver is told so once, signed, by one of the workers", async () => {
+    const { result } = await subscribe();
+    const other = servedTo(60);
+    await call("ada");
+    await expect.poll(() => events()).toHaveLength(1);
+    const [made] = await subscriptions().list(redis.now());
+    if (made === undefined) throw new Error("there is no subscription");
+    await subscriptions().put({ ...made, expiresAtMs: redis.now() + 300 }, { own: 9, all: 9 }, redis.now());
+    const ends = () => bodies.filter(({ body }) => body["type"] === "terminated");
+    await expect.poll(ends).toHaveLength(1);
+    expect(ends()[0]).toMatchObject({
+      headers: {
+        "webhook-id": expect.stringMatching(/^msg_terminated_/),
+        "webhook-signature": expect.stringMatching(/^v1,/),
+        "x-mcp-subscription-id": result?.["id"],
+      },
+      body: { error: { code: -32011, data: { kind: "subscription", reason: "expired" } } },
+    });
+    // Both workers have forgotten it.
+    await expect.poll(() => redis.redis.keys(`${redis.prefix}:webhook:*`)).toEqual([]);
+    await other.stop();
+    expect(ends()).toHaveLength(1);
+  });
+
+  test("that its owner ends says nothing to its receiver", async () => {
+    await subscribe();
+    await call("ada");
+    await expect.poll(() => events()).toHaveLength(1);
+    await rpc(at(0), "events/unsubscribe", { name: "ask.opened", arguments: {}, delivery: { url: hook() } }, { principal: "ada" });
+    await expect.poll(() => redis.redis.keys(`${redis.prefix}:webhook:*`)).toEqual([]);
+    expect(bodies.some(({ body }) => body["type"] === "terminated")).toBe(false);
   });
 
   test("that fails says so when it is renewed, in the extension's words", async () => {

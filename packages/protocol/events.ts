@@ -88,6 +88,9 @@ export function eventStream(id: RequestId) {
     active: (cursor: string, truncated: boolean) => say("active", { cursor, truncated }),
     event: (occurrence: Occurrence, cursor: string) => say("event", eventOf(occurrence, cursor)),
     heartbeat: (cursor: string) => say("heartbeat", { cursor }),
-    terminated: (error: { readonly code: number; readonly message: string }) => say("terminated", { error }),
+    /** Something failed that is tried again: the stream goes on. */
+    error: (error: { readonly code: number; readonly message: string; readonly data?: object }) => say("error", { error }),
+    /** What a stream ends with. */
+    result: { _meta: { [SUBSCRIPTION_ID]: id } },
   };
 }

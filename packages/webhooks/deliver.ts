@@ -4,7 +4,8 @@
  *   place ─▶ read-occurrences ─▶ POST ── 2xx ──▶ place moves on, and is saved
  *                                 │ other, no answer ─▶ again, later and later, for GIVE_UP_MS
  *                                 │ 400 413 415 422   ─▶ again MALFORMED_TRIES times: it does not want this one
- *                                 │ 410               ─▶ this webhook is over, until a worker starts again
+ *                                 │ 410               ─▶ this webhook is over, until a worker starts again; where the target
+ *                                 │                      says so (`refusesOne`), only this event is given up, at once
  *                                 └ given up          ─▶ kept with the dead ones, and the next one
  *
  * One worker does it: it holds a claim, which runs out if the worker dies. A worker that was paused for longer may post
@@ -69,6 +70,8 @@ export interface Target {
   /** The id and the body of the message for an occurrence, or for a gap. */
   readonly message: (posting: Posting) => { readonly id: string; readonly body: object };
   readonly headers?: Readonly<Record<string, string>>;
+  /** Answers by which its receiver refuses one event for good, and nothing else. */
+  readonly refusesOne?: ReadonlySet<number>;
   /** A cursor: where it begins if nothing is known of it. Default: now. */
   readonly from?: string;
   /** How long its state outlives the last change of it (ms). Default: about as long as anything. */
@@ -85,8 +88,6 @@ export interface DeliverTo {
   readonly count?: (result: "delivered" | "failed" | "given_up") => void;
   /** Told how it is whenever that changed; undefined once another process may know it better. */
   readonly show?: (state: DeliveryState | undefined) => void;
-  /** The receiver says that it is gone. */
-  readonly gone?: () => void;
   readonly pace?: Partial<Pace>;
 }
 
@@ -168,7 +169,6 @@ class Deliverer {
         if (this.#signal.aborted) break;
         if (error instanceof Gone) {
           log.error({ webhook: target.name }, "the receiver of a webhook says that it is gone, and nothing is posted to it any more");
-          this.#options.gone?.();
           // Shown as failing from now on: nobody posts until workers start again.
           return await this.#release();
         }
@@ -265,6 +265,11 @@ class Deliverer {
       }
       if (this.#signal.aborted) return;
       count?.("failed");
+      if (posted.type === "answered" && target.refusesOne?.has(posted.status)) {
+        // The receiver's own decision: nobody else has to know.
+        log.info({ webhook: target.name, id: occurrence.id, why }, "a receiver refused an event, and gets the next one");
+        return;
+      }
       const isMalformed = posted.type === "answered" && MALFORMED.has(posted.status);
       if (tries === 1) log.warn({ webhook: target.name, id: occurrence.id, why }, "a webhook was not taken; it is posted again");
       await this.#save({ ...this.#state, failingSinceMs: this.#state.failingSinceMs ?? nowMs, lastError: why });

@@ -4,7 +4,7 @@
  */
 import { cursorOfPlace, type OccurrenceFilter, type Subscription, subscriptionState, type Subscriptions } from "@parley/core";
 import { randomUUID } from "node:crypto";
-import { type Delivery, deliverTo, type DeliverTo, type Target } from "./deliver.ts";
+import { type Delivery, deliverTo, type DeliverTo, PACE, postTo, type Target } from "./deliver.ts";
 import { keyOfSecret } from "./sign.ts";
 
 const LOOK_EVERY_MS = 2_000;
@@ -12,8 +12,14 @@ const LOOK_EVERY_MS = 2_000;
 const IDLE_MS = 2_000;
 /** Longer than a subscription lasts without being renewed. */
 const STATE_MS = 8 * 24 * 60 * 60 * 1_000;
+/** Longer than the workers differ in when they notice an end. */
+const END_CLAIM_MS = 60_000;
+/** By these a receiver refuses one event, "without affecting the subscription itself". */
+const REFUSES_ONE: ReadonlySet<number> = new Set([410, 413]);
+/** Not found: it was not renewed. */
+const EXPIRED = { code: -32_011, message: "the subscription was not renewed in time", data: { kind: "subscription", reason: "expired" } };
 
-export interface ServeSubscriptions extends Omit<DeliverTo, "target" | "gone" | "pace"> {
+export interface ServeSubscriptions extends Omit<DeliverTo, "target" | "pace"> {
   readonly subscriptions: Subscriptions;
   /** Opens the secret of a subscription. */
   readonly open: (id: string, sealed: string) => string;
@@ -29,7 +35,7 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
   const stopping = new AbortController();
   const running = new Map<
     string,
-    { readonly as: string; readonly name: string; readonly delivery: Delivery; readonly expiresAtMs: number }
+    { readonly as: string; readonly target: Target; readonly delivery: Delivery; readonly subscription: Subscription }
   >();
 
   async function end(id: string): Promise<void> {
@@ -38,30 +44,46 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
     await known?.delivery.stop();
   }
 
-  /** Of one that is over, nothing stays. */
+  /** Of one that is over, nothing stays. Whoever ended it knows; a receiver whose client forgot to renew it is told. */
   async function forget(id: string): Promise<void> {
     const known = running.get(id);
     await end(id);
-    if (known) await options.deliveries.drop(known.name);
+    if (known === undefined) return;
+    await options.deliveries.drop(known.target.name);
+    if (known.subscription.expiresAtMs <= clock.now()) await tellEnd(known.target, known.subscription);
+  }
+
+  /** One worker tries once: the subscription is over whether its receiver hears of it or not. */
+  async function tellEnd(target: Target, { id, expiresAtMs }: Subscription): Promise<void> {
+    const isMine = await options.claims.take(`end of ${id} at ${expiresAtMs}`, randomUUID(), END_CLAIM_MS);
+    if (!isMine || (await subscriptions.get(id, clock.now()))) return;
+    const message = { id: `msg_terminated_${randomUUID()}`, body: { type: "terminated", error: EXPIRED } };
+    const { timeoutMs = PACE.timeoutMs } = options.pace ?? {};
+    await postTo(target, message, { nowMs: clock.now(), timeoutMs, signal: stopping.signal });
   }
 
   async function follow(all: readonly Subscription[]): Promise<void> {
     const present = new Set(all.map(({ id }) => id));
     const over = [...running.keys()].filter((id) => !present.has(id));
-    await Promise.all(over.map(forget));
+    // Each by itself: receivers take their time.
+    await Promise.all(
+      over.map((id) =>
+        forget(id).catch((error: unknown) => log.warn({ err: error, subscription: id }, "the end of a subscription was not told")),
+      ),
+    );
     for (const subscription of all) {
       const as = JSON.stringify(subscription);
       if (running.get(subscription.id)?.as === as) continue;
       // Renewed: with another secret, or only for longer, and at once if it was waiting after a failure.
       // oxlint-disable-next-line no-await-in-loop -- the old one must not post beside the new one
       await end(subscription.id);
+      const target = targetOfSubscription(subscription, options, clock.now());
       const delivery = deliverTo({
         ...options,
-        target: targetOfSubscription(subscription, options, clock.now()),
-        gone: () => void subscriptions.remove(subscription.id).catch(() => undefined),
+        target,
         pace: { idleMs: IDLE_MS, ...options.pace },
       });
-      running.set(subscription.id, { as, name: subscriptionState(subscription), delivery, expiresAtMs: subscription.expiresAtMs });
+      running.set(subscription.id, { as, target, delivery, subscription });
     }
   }
 
@@ -71,7 +93,7 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
     while (!stopping.signal.aborted) {
       try {
         const now = await subscriptions.version();
-        const isExpired = [...running.values()].some(({ expiresAtMs }) => expiresAtMs <= clock.now());
+        const isExpired = [...running.values()].some(({ subscription }) => subscription.expiresAtMs <= clock.now());
         if (now !== version || isExpired) await follow(await subscriptions.list(clock.now()));
         version = now;
       } catch (error) {
@@ -109,6 +131,7 @@ function targetOfSubscription(
     caller,
     filter: { types: [type], ...args } as OccurrenceFilter,
     headers: { "x-mcp-subscription-id": id },
+    refusesOne: REFUSES_ONE,
     message({ id: eventId, type: name, atMs, data, place }) {
       const cursor = cursorOfPlace(place);
       // A body with `type` is about the subscription, one without is an event.

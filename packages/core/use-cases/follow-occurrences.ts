@@ -9,6 +9,7 @@
  * each hears depends on its own place alone.
  */
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
+import { ParleyError } from "../errors.ts";
 import type { OutboxEntry, OutboxPlace } from "../ports/outbox.ts";
 import type { Log } from "../ports.ts";
 import { type OccurrenceFilter, type OccurrenceServices, type OccurrencesRead, namesOf, readOccurrences } from "./read-occurrences.ts";
@@ -30,6 +31,8 @@ export interface Subscriber {
   /** Called one after the other. What it rejects with ends the subscription. */
   readonly deliver: (read: OccurrencesRead) => Promise<void> | void;
   readonly failed: (error: unknown) => void;
+  /** What happened cannot be read at the moment. It is tried again; said once until it was read again. */
+  readonly troubled: () => void;
 }
 
 export interface Following {
@@ -53,6 +56,7 @@ interface Follower extends Following {
   isReading: boolean;
   isConcerned: boolean;
   isStopped: boolean;
+  isTroubled: boolean;
   /** Of the first read only: later ones are as old as the subscription. */
   maxAgeMs: number | undefined;
 }
@@ -84,6 +88,12 @@ export function followOccurrences(services: OccurrenceServices & { readonly log:
     follower.keys.clear();
   }
 
+  function trouble(follower: Follower): void {
+    if (follower.isTroubled || follower.isStopped) return;
+    follower.isTroubled = true;
+    follower.subscriber.troubled();
+  }
+
   async function learnNames(follower: Follower): Promise<void> {
     const { caller } = follower.subscriber;
     const names = await namesOf(outbox, caller);
@@ -112,6 +122,7 @@ export function followOccurrences(services: OccurrenceServices & { readonly log:
           ...(urlOf && { urlOf }),
         });
         follower.maxAgeMs = undefined;
+        follower.isTroubled = false;
         if (follower.isStopped) return;
         if (found.occurrences.length > 0 || found.isTruncated) await deliver(found);
         follower.place = found.place;
@@ -120,6 +131,8 @@ export function followOccurrences(services: OccurrenceServices & { readonly log:
       // oxlint-enable no-await-in-loop
     } catch (error) {
       if (follower.isStopped) return;
+      // It keeps its place, and reads from there with the next reading for all.
+      if (error instanceof ParleyError && error.code === "UNAVAILABLE") return trouble(follower);
       leave(follower);
       follower.subscriber.failed(error);
     } finally {
@@ -136,7 +149,7 @@ export function followOccurrences(services: OccurrenceServices & { readonly log:
     for (const entry of page.entries) for (const key of keysOf(entry)) for (const each of byKey.get(key) ?? []) concerned.add(each);
     for (const follower of followers) {
       // One that is behind what was read before reads everything by itself.
-      if (concerned.has(follower) || page.isTruncated || !isAtLeast(follower.place, from)) void read(follower);
+      if (concerned.has(follower) || follower.isTroubled || page.isTruncated || !isAtLeast(follower.place, from)) void read(follower);
       else if (!follower.isReading) follower.place = later(follower.place, page.end);
     }
     return page.isMore;
@@ -150,6 +163,7 @@ export function followOccurrences(services: OccurrenceServices & { readonly log:
     } catch (error) {
       if (!isFailing) log.warn({ err: error }, "the outbox cannot be read; it is tried again");
       isFailing = true;
+      for (const follower of followers) trouble(follower);
     }
     cancel = undefined;
     if (followers.size > 0) schedule();
@@ -170,6 +184,7 @@ export function followOccurrences(services: OccurrenceServices & { readonly log:
         isReading: false,
         isConcerned: false,
         isStopped: false,
+        isTroubled: false,
         maxAgeMs: subscriber.maxAgeMs,
         stop: () => leave(follower),
       };

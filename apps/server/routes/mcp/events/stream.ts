@@ -1,12 +1,12 @@
 /**
  * events/stream: what happens, as it happens, until either side ends it.
  *
- *   active ─▶ event … ─▶ heartbeat … ─▶ the result, if this side ends it: at a shutdown, or when the caller's token expires
+ *   active ─▶ event … ─▶ error, while the outbox cannot be read … ─▶ heartbeat … ─▶ the result, if this side ends it: at a shutdown, or when the caller's token expires
  *
  * The heartbeat says how far the server has looked, so a client that comes back reads on from there.
  */
 import { cursorOfPlace, type OccurrencesRead } from "@parley/core";
-import { eventStream, invalidRequest, resultMessage, type StreamEvents } from "@parley/protocol";
+import { eventStream, INTERNAL_ERROR, invalidRequest, resultMessage, type StreamEvents } from "@parley/protocol";
 import type { Exchange } from "../../../front-end/exchange.ts";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
 import { enterStream } from "../../../front-end/gate.ts";
@@ -15,6 +15,7 @@ import { ANSWERED, answerFailure, type Handled } from "../shared/answer.ts";
 import { filterOf, outboxOf, placeOf } from "./requests.ts";
 
 const EVENTS_AT_ONCE = 100;
+const UNREADABLE = "what happens cannot be read at the moment; it is tried again, and the stream goes on";
 
 /** Throws OVERLOADED, QUOTA_EXCEEDED, INVALID_CURSOR, INVALID_ARGUMENTS, UNAVAILABLE. */
 export async function streamEvents(route: FrontEnd, intent: StreamEvents, exchange: Exchange): Promise<Handled> {
@@ -45,6 +46,7 @@ export async function streamEvents(route: FrontEnd, intent: StreamEvents, exchan
     ...(route.urlOf && { urlOf: route.urlOf }),
     ...(intent.maxAgeMs !== undefined && { maxAgeMs: intent.maxAgeMs }),
     deliver,
+    troubled: () => channel.send(say.error({ code: INTERNAL_ERROR, message: UNREADABLE, data: { reason: "unavailable" } })),
     failed(error) {
       stop();
       answerFailure(route, exchange, { intent, error });
@@ -60,7 +62,7 @@ export async function streamEvents(route: FrontEnd, intent: StreamEvents, exchan
   };
   const end = () => {
     stop();
-    channel.answer({ httpStatus: 200, message: resultMessage(id, encode.answer({})) });
+    channel.answer({ httpStatus: 200, message: resultMessage(id, encode.answer(say.result)) });
   };
   channel.closed.addEventListener("abort", stop, { once: true });
   closing.addEventListener("abort", end);
