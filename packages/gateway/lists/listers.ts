@@ -21,7 +21,9 @@ export function createListers(deps: Omit<ListerDeps, "upstream" | "signal">): Li
     const stops = new AbortController();
     listers.set(upstream.name, { upstream, stops });
     const signal = AbortSignal.any([stops.signal, over.signal]);
-    const stopped = keepListed({ ...deps, upstream, signal })
+    // One that is stopped while it reads would otherwise report an upstream that is gone, or is another one now, and nobody takes that back.
+    const report: ListerDeps["onStatus"] = (name, isUp) => (signal.aborted ? undefined : onStatus?.(name, isUp));
+    const stopped = keepListed({ ...deps, upstream, signal, onStatus: report })
       .catch((error: unknown) =>
         log.warn({ upstream: upstream.name, problem: describeFailure(error) }, "list of an upstream could not be kept"),
       )
