@@ -31,10 +31,13 @@ export async function discoverAddresses<Name extends string>(
   names: readonly Name[],
 ): Promise<Readonly<Record<Name, string>> & { readonly metadata: Readonly<Record<string, unknown>> }> {
   const what = `the metadata of ${issuer}`;
-  let refused: unknown;
+  let absent: unknown;
+  let unusable: unknown;
   for (const url of metadataUrls(issuer)) {
+    let isFound = false;
     try {
       const metadata = await askProvider({ url, what, timeoutMs, signal });
+      isFound = true;
       if (metadata["issuer"] !== issuer)
         throw refuse("PROVIDER_INVALID", `${what}: the document names the issuer ${shown(metadata["issuer"])}`);
       const addresses = Object.fromEntries(names.map((name) => [name, addressIn(metadata, name, { what, allowHttp, httpPermit })]));
@@ -43,10 +46,12 @@ export async function discoverAddresses<Name extends string>(
       if (!(error instanceof ParleyError)) throw error;
       // A provider that is down is not tried at the other addresses, which would take the full timeout each.
       if (error.code === "PROVIDER_UNAVAILABLE") throw error;
-      refused = error;
+      if (isFound) unusable ??= error;
+      else absent = error;
     }
   }
-  throw refused;
+  // What is wrong with a document says more than that there is none at another address.
+  throw unusable ?? absent;
 }
 
 function addressIn(
