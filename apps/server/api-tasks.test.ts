@@ -311,6 +311,31 @@ describe("a batch of answers", () => {
   });
 });
 
+describe("a preview of a batch", () => {
+  test("says that an answer to a question as it was before would come too late", async () => {
+    const { get, post, call } = await subject();
+    const taskId = await call("pay");
+    const { digest } = (await get("eve", `/asks/${taskId}/amount`)).body;
+    const receipts = async (given: object) =>
+      (await post("eve", "/asks/batch", { answers: [{ taskId, key: "amount", ...yes, ...given }], preview: true })).body.receipts;
+    expect(await receipts({ digest })).toEqual([{ taskId, key: "amount", receipt: "valid" }]);
+    expect(await receipts({ digest: "another" })).toEqual([{ taskId, key: "amount", receipt: "late" }]);
+    expect(await receipts({})).toEqual([{ taskId, key: "amount", receipt: "valid" }]);
+  });
+
+  test("counts towards the caller's reads, and takes nothing from the answers", async () => {
+    const taken: string[] = [];
+    const rates: Rates = { take: async ({ principal }, amounts) => void taken.push(`${principal} ${JSON.stringify(amounts)}`) };
+    const { post, call } = await subject({ fronts: 1, rates });
+    const answers = [await call("pay"), await call("pay")].map((taskId) => ({ taskId, key: "amount", ...yes }));
+    taken.length = 0;
+    await post("eve", "/asks/batch", { answers, preview: true });
+    expect(taken).toEqual(['eve {"reads":1}', 'eve {"reads":1}']);
+    await post("bob", "/asks/batch", { answers });
+    expect(taken.slice(2)).toEqual(['bob {"answers":1}', 'bob {"answers":1}']);
+  });
+});
+
 describe("what became of calls that waited for approval", () => {
   const approvals = createMemoryApprovalRecord();
   const nowMs = Date.now();

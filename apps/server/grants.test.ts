@@ -4,6 +4,7 @@
  */
 import { hash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { ANONYMOUS, type Effects } from "@parley/core";
 import { createOauthProviders } from "@parley/identity";
 import { catalogue, defineTool } from "@parley/sdk";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -38,6 +39,8 @@ afterEach(() => {
 
 afterAll(() => provider.close());
 
+const KEEP = { id: "k".repeat(22), upstream: "crm", ttlMs: 3_600_000 };
+
 const hashed = (token: string) => hash("sha256", token);
 
 const tools = catalogue([
@@ -56,18 +59,39 @@ const tools = catalogue([
     run: (_args, ctx) =>
       ctx.oauth("mail", { provider: "calendar", scopes: ["calendar:read", "mail:send"], message: "All of it" }).then(() => "yes"),
   }),
+  // As the gateway asks for access that later calls use.
+  Object.assign(defineTool({ name: "kept", run: () => "" }), {
+    async run(_args: object, effects: Effects) {
+      const page = { kind: "oauth", provider: "calendar", scopes: ["calendar:read"], keep: KEEP } as const;
+      const answer = await effects.ask("calendar", { type: "url", message: "For later", url: "", page }, { timeoutMs: KEEP.ttlMs });
+      return { content: [{ type: "text", text: JSON.stringify(answer) }] };
+    },
+  }),
   defineTool({
     name: "elsewhere",
     run: (_args, ctx) => ctx.oauth("mail", { provider: "mail", scopes: ["mail:send"], message: "Mail" }).then(() => "yes"),
   }),
 ]);
 
+/** Also under a second name. */
 function providers(settings: object = {}, timeoutMs = 60_000) {
-  return createOauthProviders([{ name: "calendar", title: "Cal & Co", ...provider.settings, ...settings }], Date.now, timeoutMs);
+  const calendar = { title: "Cal & Co", ...provider.settings, ...settings };
+  return createOauthProviders(
+    [
+      { name: "calendar", ...calendar },
+      { name: "twin", ...calendar },
+    ],
+    Date.now,
+    timeoutMs,
+  );
 }
 
 /** Visitors are the person in the header, as if they had logged in. */
 const named: Visitors = { authenticate: ({ headers }) => callerNamed(String(headers["x-principal"] ?? "ann")), ticket: undefined };
+const ofTenant = (tenant: string): Partial<Deploy> => {
+  const authenticate = () => callerNamed("ann", { tenant });
+  return { authenticate, visitors: { ...named, authenticate } };
+};
 
 async function planning(more: Partial<Deploy> = {}, tool = "plan") {
   const deployment = await deploy({
@@ -306,6 +330,67 @@ describe("a person who returns", () => {
   });
 });
 
+describe("access that is kept for later", () => {
+  const grantsOf = async ({ services }: Planning, owner: { principal: string; tenant: string }) =>
+    (await services.grants!.list(owner)).map(({ id, about }) => ({ id, upstream: about.upstream }));
+  const result = async ({ get }: Planning) => {
+    await until(async () => (await get())["status"] === "completed");
+    return JSON.parse((await get())["result"]!["content"]![0]!["text"] as string) as { content: Record<string, unknown> };
+  };
+
+  test.each(["default", "umbrella"])("is kept for the person in the tenant of the task, and for no other: %s", async (tenant) => {
+    const planned = await planning(ofTenant(tenant), "kept");
+    const { come } = await away(planned);
+    expect((await come()).text).toContain('href="http://127.0.0.1');
+    const { content } = await result(planned);
+    expect(content).toEqual({ consent: expect.any(String), provider: "calendar", scopes: ["calendar:read"] });
+    for (const [principal, at] of [
+      ["ann", "default"],
+      ["ann", "umbrella"],
+      ["bob", tenant],
+    ] as const)
+      expect(await grantsOf(planned, { principal, tenant: at }), `${principal} ${at}`).toEqual(
+        principal === "ann" && at === tenant ? [{ id: KEEP.id, upstream: "crm" }] : [],
+      );
+    expect(await planned.services.store.deposit(planned.taskId, "calendar")).toBeUndefined();
+  });
+
+  test("is left with the task if nobody is known: everybody is the same caller there", async () => {
+    const planned = await planning({ visitors: undefined as never, authenticate: anonymous }, "kept");
+    const { come } = await away(planned);
+    expect((await come()).title).toBe("Thank you");
+    expect((await result(planned)).content).toEqual({ deposit: "calendar", provider: "calendar", scopes: ["calendar:read"] });
+    expect(await grantsOf(planned, { principal: ANONYMOUS, tenant: "default" })).toEqual([]);
+  });
+
+  test("is not kept if the question is over when the person comes back", async () => {
+    const planned = await planning({}, "kept");
+    const { come } = await away(planned);
+    const keep = planned.services.grants!.keep.bind(planned.services.grants);
+    // Between the two: the tokens are there, and the answer is not.
+    Object.assign(planned.services.grants!, {
+      async keep(...given: Parameters<typeof keep>) {
+        const consent = await keep(...given);
+        expect(await grantsOf(planned, { principal: "ann", tenant: "default" })).toHaveLength(1);
+        await planned.answer("calendar", { action: "decline" });
+        return consent;
+      },
+    });
+    expect((await come()).title).toBe("No longer open");
+    expect(await result(planned)).toEqual({ action: "decline" });
+    expect(await grantsOf(planned, { principal: "ann", tenant: "default" })).toEqual([]);
+  });
+
+  test("is not what a callback of another provider brings", async () => {
+    const planned = await planning({}, "kept");
+    const { callback, come } = await away(planned);
+    const twin = callback.href.replace("/calendar?", "/twin?");
+    expect((await come(twin)).title).toBe("Not started here");
+    expect(await grantsOf(planned, { principal: "ann", tenant: "default" })).toEqual([]);
+    expect(await planned.asks()).toEqual(["calendar"]);
+  });
+});
+
 test("one browser has at most eight journeys open: one more replaces the oldest", async () => {
   const planned = await planning();
   const fields = { ...fieldsOf(await look(planned.page)), action: "accept" };
@@ -416,10 +501,30 @@ describe("a provider that", () => {
     expect([seen.status, problemOf(seen)]).toEqual(TOO_MANY);
     for (const response of waiting) response.writeHead(503).end();
     await Promise.all(held);
+    // Each of them has given its place back.
     held.push((await come()).seen);
     await until(() => waiting.length === OWN_REDEMPTIONS_MAX + 1);
     waiting.at(-1)?.writeHead(503).end();
     expect((await Promise.all(held)).every((each) => problemOf(each)?.includes("cannot be reached"))).toBe(true);
+  });
+
+  test("is slow for one person: another one's code is redeemed meanwhile", async () => {
+    let who = "ann";
+    const authenticate = () => callerNamed(who);
+    const planned = await planning({ authenticate, visitors: { ...named, authenticate } });
+    const { fill, waiting } = await slowly(planned);
+    const held = await fill(OWN_REDEMPTIONS_MAX);
+    who = "bob";
+    const created = await rpc(planned.front, "tools/call", { name: "plan", arguments: {} }, { principal: "bob" });
+    const taskId = String(created.result!["taskId"]);
+    const asked = () => rpc(planned.front, "tasks/get", { taskId }, { principal: "bob" });
+    await until(async () => (await asked()).result!["status"] === "input_required");
+    const inputs = (await asked()).result!["inputRequests"] as Record<string, { params: { url: string } }>;
+    const bobs = await slowly({ ...planned, page: inputs["calendar"]!.params.url });
+    const seen = (await bobs.come()).seen;
+    await until(() => bobs.waiting.length === 1);
+    for (const response of [...waiting, ...bobs.waiting]) response.writeHead(503).end();
+    for (const each of await Promise.all([...held, seen])) expect(problemOf(each)).toContain("cannot be reached");
   });
 
   test("the front end does not know has no page", async () => {
