@@ -589,6 +589,16 @@ describe("every item of a list that the handler awaits gets its own results, in 
     await inEveryRun(async (given) => await Promise.all(itemsOf(given, (item) => lazily(given.save, item))), saved(...ITEMS), BY_ITEM);
   });
 
+  test("reactions of a subclass of Promise are refused: nothing tells on what they wait", async () => {
+    class Command<T> extends Promise<T> {}
+    const { run, calls } = create({
+      latencies: ["cold, in reverse"],
+      handler: async ({ read, save }) => await Promise.all(ITEMS.map((item) => Command.resolve(item).then(read).then(save))),
+    });
+    expect(await run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT" } });
+    expect(calls).toEqual([]);
+  });
+
   test("a second call of a name by one item is refused: it may work off what the items share", async () => {
     const { run, calls } = create({
       latencies: ["cold, in order"],
