@@ -21,6 +21,7 @@ import { fleet } from "./benchmarks/fleet.ts";
 import { guardedLifecycles } from "./benchmarks/guarded.ts";
 import { growth } from "./benchmarks/growth.ts";
 import { inboxPages } from "./benchmarks/inbox.ts";
+import { openAsks } from "./benchmarks/open-asks.ts";
 import { lifecycles } from "./benchmarks/lifecycle.ts";
 import { parkedTasks } from "./benchmarks/parked.ts";
 import { pushes } from "./benchmarks/push.ts";
@@ -55,6 +56,7 @@ const known: readonly Benchmark[] = [
   ...blockings,
   parkedTasks,
   growth({ quick, million }),
+  openAsks({ quick, million }),
   fairness,
   ...victims,
   fleet,

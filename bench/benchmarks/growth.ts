@@ -4,7 +4,7 @@
  * A client parks one task. The store writes the others in a pipeline, as a front end and a worker would have (create, begin, park), because
  * a million lifecycles would take half an hour.
  */
-import type { Task } from "@parley/core";
+import type { Audience, Task } from "@parley/core";
 import { connectRedis, type RedisBackend } from "@parley/redis";
 import type { Benchmark, Figures, Metric } from "../benchmark.ts";
 import { createClient, type Client } from "../client.ts";
@@ -19,7 +19,7 @@ const SAMPLE_EVERY = 97;
 const WAITS_MS = 7 * 24 * 60 * 60 * 1_000;
 const GRACE_MS = 1_000;
 const LEASE_MS = 10_000;
-const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+export const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
 const LATENCIES = {
   get: "tasks/get p50",
@@ -148,12 +148,16 @@ async function beside({ some, redis, frontEnd, worker }: Stage, client: Client, 
   return { get: median(gets.latencies), lifecycle: median(single.latencies), busyLifecycle: median(busy), redisCpuMs };
 }
 
-/** Writes `count` tasks like `model`; some of their ids are added to `taskIds`. */
-async function fill(
-  { store, ids, now }: RedisBackend,
-  model: Task,
-  { count, taskIds }: { count: number; taskIds: string[] },
-): Promise<void> {
+export interface Filling {
+  readonly count: number;
+  /** Some of the ids are added to it. */
+  readonly taskIds: string[];
+  /** Whom the asks of a task are put to; those of the model by default. */
+  readonly audienceOf?: (number: number) => Audience;
+}
+
+/** Writes `count` tasks like `model`. */
+export async function fill({ store, ids, now }: RedisBackend, model: Task, { count, taskIds, audienceOf }: Filling): Promise<void> {
   let written = 0;
   await inParallel(TOGETHER, count, async () => {
     const number = (written += 1);
@@ -162,7 +166,8 @@ async function fill(
     const token = ids.token();
     const nowMs = now();
     const dueAtMs = nowMs + WAITS_MS;
-    const asks = model.asks.map((ask) => ({ ...ask, askedAtMs: nowMs, deadlineMs: dueAtMs }));
+    const audience = audienceOf?.(number);
+    const asks = model.asks.map((ask) => ({ ...ask, askedAtMs: nowMs, deadlineMs: dueAtMs, ...(audience && { audience }) }));
     await store.create({ taskId, call: { ...model.call, createdAtMs: nowMs, arguments: ARGUMENTS, seed: ids.token() }, graceMs: GRACE_MS });
     await store.begin({ taskId, run: 1, token, nowMs, leaseMs: LEASE_MS });
     const { type } = await store.park({ taskId, token, nowMs, entries: [], asks, dueAtMs, attempt: 0, graceMs: GRACE_MS });
@@ -170,7 +175,7 @@ async function fill(
   });
 }
 
-function told(count: number): string {
+export function told(count: number): string {
   return count.toLocaleString("en");
 }
 

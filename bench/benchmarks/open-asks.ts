@@ -1,0 +1,123 @@
+/**
+ * Whether anything of the inbox grows with the number of open questions: the list and the count of a person in one group, and of one in fifty, by the
+ * API of a front end, and Redis memory per task whose question is put to a group.
+ *
+ * A client parks one task. The store writes the others, as in growth.ts.
+ */
+import { connectRedis } from "@parley/redis";
+import { startIssuer } from "../../test/support/issuer.ts";
+import type { Benchmark, Metric } from "../benchmark.ts";
+import { createClient } from "../client.ts";
+import { redisStatistics, usedMemory } from "../cost.ts";
+import { parked } from "../lifecycle.ts";
+import { inParallel, median, quantile } from "../measure.ts";
+import { atMost } from "../target.ts";
+import { fill, SILENT, told } from "./growth.ts";
+
+const PUBLIC_URL = "http://parley.example";
+const GROUPS = 1_000;
+const PEOPLE = { one: 1, fifty: 50 } as const;
+const READS = 300;
+const LOOKS = {
+  list: "asks?limit=50",
+  byDeadline: "asks?limit=50&order=deadline",
+  count: "asks/count",
+} as const;
+type Look = keyof typeof LOOKS;
+
+export function openAsks({ quick, million }: { quick: boolean; million: boolean }): Benchmark {
+  const sizes = [1_000, 10_000, ...(quick ? [] : [100_000]), ...(million ? [1_000_000] : [])];
+  return {
+    name: "asks",
+    group: `Open questions, put to one of ${told(GROUPS)} groups each`,
+    rounds: 1,
+    alone: true,
+    async open({ some, startFrontEnd, redis, redisUrl, frontEnd }) {
+      const issuer = await startIssuer({ audience: `${PUBLIC_URL}/mcp` });
+      const here = await startFrontEnd({
+        PARLEY_AUTH: "required",
+        PARLEY_AUTH_ISSUERS: issuer.url,
+        PARLEY_AUTH_GROUPS_CLAIM: "groups",
+        PARLEY_PUBLIC_URL: PUBLIC_URL,
+        PARLEY_QUOTA_READS: "1000000",
+      });
+      const exp = Math.floor(Date.now() / 1_000) + 7_200;
+      const groupsOf = (count: number) => Array.from({ length: count }, (_, at) => groupOf(7 * at));
+      const tokens = Object.fromEntries(
+        await Promise.all(
+          Object.entries(PEOPLE).map(async ([who, count]) => [who, await issuer.token({ sub: who, groups: groupsOf(count), exp })]),
+        ),
+      ) as Record<keyof typeof PEOPLE, string>;
+      const read = async (who: keyof typeof PEOPLE, path: string): Promise<Record<string, unknown>> => {
+        const response = await fetch(`${here.url}/api/v1/${path}`, { headers: { authorization: `Bearer ${tokens[who]}` } });
+        if (response.status !== 200) throw new Error(`the list is refused: ${response.status} ${await response.text()}`);
+        return (await response.json()) as Record<string, unknown>;
+      };
+      const client = createClient(`${frontEnd.url}/mcp`, 1);
+      const backend = await connectRedis({ url: redisUrl }, { log: SILENT });
+      const model = await backend.store.load((await parked(client)).taskId);
+      if (!model) throw new Error("there is no task to write more of");
+
+      return {
+        async parley() {
+          const figures: Record<string, number> = {};
+          let filled = 0;
+          let bytes = 0;
+          for (const size of sizes) {
+            const before = await usedMemory(redis);
+            await fill(backend, model, {
+              count: size - filled,
+              taskIds: [],
+              audienceOf: (number) => ({ to: { groups: [groupOf(number)] } }),
+            });
+            bytes += (await usedMemory(redis)) - before;
+            filled = size;
+            figures[`bytes@${size}`] = bytes / size;
+            for (const who of ["one", "fifty"] as const) {
+              const { asks } = (await read(who, LOOKS.list)) as { asks: unknown[] };
+              const expected = Math.min(50, PEOPLE[who] * Math.floor(size / GROUPS));
+              if (asks.length !== expected) throw new Error(`${who} of ${size} sees ${asks.length} questions, and not ${expected}`);
+              for (const look of Object.keys(LOOKS) as Look[]) {
+                const used = await redisStatistics(redis);
+                const { latencies } = await inParallel(1, some(READS), async () => void (await read(who, LOOKS[look])));
+                figures[`${look}.${who}.p50@${size}`] = median(latencies);
+                figures[`${look}.${who}.p99@${size}`] = quantile(latencies, 0.99);
+                figures[`${look}.${who}.redis@${size}`] = ((await redisStatistics(redis)).redisCpuMs - used.redisCpuMs) / latencies.length;
+              }
+            }
+          }
+          return figures;
+        },
+        async close() {
+          client.close();
+          await backend.close();
+          await issuer.close();
+        },
+      };
+    },
+    metrics: [
+      ...sizes.map((size): Metric => ({ metric: `Redis memory per task at ${told(size)}`, figure: `bytes@${size}`, unit: "B" })),
+      ...(Object.keys(PEOPLE) as (keyof typeof PEOPLE)[]).flatMap((who) =>
+        [
+          { look: "list", what: "a page of 50, oldest first" },
+          { look: "byDeadline", what: "a page of 50 by deadline" },
+          { look: "count", what: "the count" },
+        ].flatMap(({ look, what }) =>
+          sizes.flatMap((size): Metric[] => {
+            const of = `${what}, for a person in ${who} group${who === "one" ? "" : "s"}, of ${told(size)}`;
+            return [
+              { metric: `${of}, p50`, figure: `${look}.${who}.p50@${size}`, unit: "ms", target: atMost(20, "ms") },
+              { metric: `${of}, p99`, figure: `${look}.${who}.p99@${size}`, unit: "ms" },
+              { metric: `${of}, CPU of Redis`, figure: `${look}.${who}.redis@${size}`, unit: "ms" },
+            ];
+          }),
+        ),
+      ),
+    ],
+  };
+}
+
+/** Group 7 has as many questions as any other: the numbers of a person's groups are spread over all. */
+function groupOf(number: number): string {
+  return `group-${number % GROUPS}`;
+}
