@@ -37,7 +37,7 @@ export interface Catalogue {
   readonly unlisted?: readonly UnlistedResources[];
   /** For models: what upstreams say of themselves. */
   readonly instructions?: string;
-  /** Tools may come later: those of upstreams that have not been listed yet. */
+  /** Tools, prompts and resources may come later: those of upstreams that have not been listed yet. */
   readonly grows?: boolean;
   /** What the tools of a worker share; absent for none. */
   readonly modules?: readonly Module[];

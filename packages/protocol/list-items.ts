@@ -62,16 +62,17 @@ export function lists(listItems: ListItems, size: number): Lists {
   };
 }
 
-/** The capabilities that a server declares for its lists. Lists without items are left out. */
-export function servedCapabilities({ prompts, resources, templates, unlisted = [] }: Catalogue): ListItem {
+/** The capabilities that a server declares for its lists. A client reads them once: lists without items are left out only if they stay empty. */
+export function servedCapabilities({ prompts, resources, templates, unlisted = [], grows = false }: Catalogue): ListItem {
+  const hasResources = resources.size > 0 || templates.length > 0 || unlisted.length > 0;
   const completes = [...templates, ...[...prompts.values()].flatMap((prompt) => prompt.arguments)].some(
     (item) => item.complete !== undefined,
   );
   return {
     tools: { listChanged: true },
-    ...(prompts.size > 0 ? { prompts: { listChanged: true } } : {}),
-    ...(resources.size > 0 || templates.length > 0 || unlisted.length > 0 ? { resources: { listChanged: true, subscribe: true } } : {}),
-    ...(completes ? { completions: {} } : {}),
+    ...(prompts.size > 0 || grows ? { prompts: { listChanged: true } } : {}),
+    ...(hasResources || grows ? { resources: { listChanged: true, subscribe: true } } : {}),
+    ...(completes || grows ? { completions: {} } : {}),
     logging: {},
   };
 }

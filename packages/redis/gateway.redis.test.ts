@@ -5,6 +5,7 @@ import { openTestRedis, type TestRedis } from "../../test/support/redis.ts";
 import { until } from "../../test/support/until.ts";
 import { createGatewayShare, type GatewayShare } from "./gateway.ts";
 import { createKeys } from "./keys.ts";
+import { LETTERS_MAX, MESSAGE_MAX } from "./connection/letters.ts";
 
 let opened: TestRedis;
 let nowMs: number;
@@ -253,5 +254,56 @@ describe("questions to a caller", () => {
     expect(await opened.redis.pttl(key!)).toBeGreaterThan(0);
     nowMs -= 3_600_000;
     expect(await process.takeQuestions("ann", 1, 3)).toBeGreaterThan(0);
+  });
+});
+
+describe("a message to a process", () => {
+  const letters = async () => (await opened.keys()).filter((key) => key.includes(":letter:"));
+
+  test("may be longer than a channel carries, and nothing of it stays", async () => {
+    const [from, to] = [share(), share()];
+    const came: string[] = [];
+    const close = await to.onPost("read", (text) => came.push(text));
+    for (const length of [MESSAGE_MAX, MESSAGE_MAX + 1, 3 * MESSAGE_MAX]) {
+      const text = `{"text":"${"ü".repeat(length - 11)}"}`;
+      expect(text).toHaveLength(length);
+      expect(await from.post("read", to.id, text)).toBe(true);
+      await until(() => came.length > 0);
+      expect(came.pop() === text).toBe(true);
+      await until(async () => (await letters()).length === 0);
+    }
+    close();
+  });
+
+  test("of that length is unreadable in Redis, few are kept, and none for long", async () => {
+    const from = share();
+    const text = "secret ".repeat(MESSAGE_MAX);
+    for (let sent = 0; sent < LETTERS_MAX; sent += 1) await from.post("read", "a process that has gone", text);
+    expect(await letters()).toHaveLength(LETTERS_MAX);
+    await from.post("read", "a process that has gone", text);
+    expect(await letters()).toHaveLength(LETTERS_MAX);
+    for (const key of await letters()) {
+      expect((await opened.redis.getBuffer(key))?.includes("secret")).toBe(false);
+      expect(await opened.redis.pttl(key)).toBeGreaterThan(0);
+    }
+  });
+
+  test("that is gone before it is read is as one that was lost", async () => {
+    const [from, to] = [share(), share()];
+    const came: string[] = [];
+    const sent: string[] = [];
+    const subscriber = opened.redis.duplicate();
+    await subscriber.subscribe(`${opened.prefix}:gateway:replies:${to.id}`);
+    subscriber.on("message", (_channel, message: string) => sent.push(message));
+    await from.post("read", to.id, "x".repeat(MESSAGE_MAX + 1));
+    await until(() => sent.length > 0);
+    for (const key of await letters()) await opened.redis.del(key);
+    const close = await to.onPost("read", (text) => came.push(text));
+    await opened.redis.publish(`${opened.prefix}:gateway:replies:${to.id}`, sent[0] ?? "");
+    await from.post("read", to.id, "short");
+    await until(() => came.length > 0);
+    expect(came).toEqual(["short"]);
+    close();
+    subscriber.disconnect();
   });
 });

@@ -9,9 +9,11 @@
  *   parley:gateway:lister:<name>   the process that reads the lists of an upstream
  *   parley:gateway:state:<digest>  the process that has the state of a caller at an upstream
  *   parley:gateway:claim:<id>      the process that handles a front end's request with that id; expires soon after
+ *   parley:gateway:letter:<id>     a message that is too long for a channel, encrypted; deleted by who reads it
  */
 import { randomUUID } from "node:crypto";
 import type { Redis } from "ioredis";
+import { createLetters } from "./connection/letters.ts";
 import type { RedisWakeUps } from "./wake-ups/wake-ups.ts";
 import type { Box, Keys } from "./keys.ts";
 import { loadScripts } from "./scripts/load-scripts.ts";
@@ -65,7 +67,7 @@ export interface GatewayShare {
   renewAsked(id: string, ttlMs: number): Promise<void>;
   /** The live processes that make calls. */
   callers(): Promise<readonly string[]>;
-  /** Sends a message to one process. Nothing is stored. Resolves to false if that process certainly did not receive it. */
+  /** Sends a message to one process. Nothing readable is stored. Resolves to false if that process certainly did not receive it. */
   post(box: Box, process: string, text: string): Promise<boolean>;
   onPost(box: Box, listener: (text: string) => void): Promise<() => void>;
 }
@@ -109,6 +111,7 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       if (text !== undefined) listener(text);
     });
 
+  const letters = createLetters({ redis, keyOf: keys.gateway.letter });
   const rates = loadScripts(redis, { names: ["take"], folder: "rate/", keyCount: () => undefined });
   const claims = loadScripts(redis, { names: ["take", "release"], folder: "claim/", keyCount: () => 1 });
   const scripts = loadScripts(redis, { names: ["dead", "forget"], folder: "gateway/", keyCount: () => 1 });
@@ -191,11 +194,11 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       return members.filter((member) => !member.startsWith("dead:"));
     },
     async post(box, process, text) {
-      const listening = await reached(redis.publish(keys.gateway.box(box, process), text));
+      const listening = await reached(redis.publish(keys.gateway.box(box, process), await letters.write(text)));
       // A node of a Cluster counts only its own listeners.
       return listening > 0 || redis.isCluster;
     },
-    onPost: (box, listener) => listen(keys.gateway.box(box, id), listener),
+    onPost: (box, listener) => listen(keys.gateway.box(box, id), (text) => letters.read(text, listener)),
     async beat() {
       const isNew = await reached(redis.zadd(holders, now() + ALIVE_MS, id));
       await reached(redis.pexpire(holders, CALLS_KEPT_MS));

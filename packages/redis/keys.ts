@@ -122,6 +122,8 @@ export interface Keys {
     /** The channels of one process. */
     box(of: Box, process: string): string;
     claim(id: string): string;
+    /** A message that is too long for a channel. */
+    letter(id: string): string;
     /** `digest`: of an upstream and its caller. */
     state(digest: string): string;
   };
@@ -200,6 +202,7 @@ export function createKeys(prefix = "parley"): Keys {
       asked: `${prefix}:gateway:asked`,
       box: (of, process) => `${prefix}:gateway:${BOXES[of]}:${process}`,
       claim: (id) => `${prefix}:gateway:claim:${id}`,
+      letter: (id) => `${prefix}:gateway:letter:${id}`,
       state: (digest) => `${prefix}:gateway:state:${digest}`,
     },
     serving: `${prefix}:serving`,

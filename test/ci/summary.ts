@@ -20,6 +20,7 @@ const SUITES = [
   "guarded-chaos",
   "races",
   "soak",
+  "servers",
   "conformance",
 ];
 const LINES_MAX = 180;

@@ -41,8 +41,10 @@ export interface Asking extends Post {
   renewAsked(id: string, ttlMs: number): Promise<void>;
 }
 
-/** Limits: characters of JSON per read; maximum duration; concurrent reads in one worker; waiting reads in one front end. */
-export const READ_CHARS_MAX = 1_048_576;
+/** Limits: characters of JSON per read, which fits in a message of an upstream; maximum duration; concurrent reads in one worker; waiting reads in one front end. */
+export const READ_CHARS_MAX = 8_000_000;
+/** For a front end of an older version, which expects nothing larger. */
+const READ_CHARS_BEFORE = 1_048_576;
 const READ_TIMEOUT_MS = 30_000;
 export const READS_MAX = 100;
 export const READS_WAITING_MAX = 1_000;
@@ -60,6 +62,8 @@ interface Asked {
   readonly wanted: Wanted;
   /** The words of whom it is for; absent from a process of an older version, and for callers that cannot be told apart. */
   readonly taker?: Taker;
+  /** Absent from a process of an older version. */
+  readonly charsMax?: number;
 }
 
 type Came =
@@ -90,7 +94,7 @@ export async function createReadThrough(asking: Asking): Promise<ReadThrough & {
       throw new ParleyError("UPSTREAM_BUSY", message, { data: { upstream: name, retryAfterMs: 1_000 } });
     }
     const id = randomUUID();
-    const asked: Asked = { id, from: asking.id, upstream: name, wanted, ...(taker && { taker: wordsOf(taker) }) };
+    const asked: Asked = { id, from: asking.id, upstream: name, wanted, ...(taker && { taker: wordsOf(taker) }), charsMax: READ_CHARS_MAX };
     const text = JSON.stringify(asked);
     // The worker's own deadline is earlier.
     const withinMs = timeoutOf(upstream) + ASK_AGAIN_MS;
@@ -174,7 +178,7 @@ export async function serveReads({ asking, connector, upstreams, log }: ServeRea
     setTimeout(() => answered.delete(id), READ_TIMEOUT_MS).unref();
   }
 
-  async function serve({ id, from, upstream: name, wanted, taker }: Asked): Promise<void> {
+  async function serve({ id, from, upstream: name, wanted, taker, charsMax = READ_CHARS_BEFORE }: Asked): Promise<void> {
     const upstream = upstreams().find((each) => each.name === name);
     if (!upstream) return;
     const leave = places.take(taker);
@@ -185,7 +189,7 @@ export async function serveReads({ asking, connector, upstreams, log }: ServeRea
       if (!answered.delete(id) && !(await asking.claimAsked(id, CLAIM_MS))) return;
       // If it cannot be renewed, another worker reads the same.
       renewal = setInterval(() => void asking.renewAsked(id, CLAIM_MS).catch(() => undefined), ASK_AGAIN_MS);
-      const came = bounded(await readAt(connector, upstream, wanted));
+      const came = bounded(await readAt(connector, upstream, wanted), Math.min(charsMax, READ_CHARS_MAX));
       remember(id);
       await asking.post("read", from, JSON.stringify({ id, ...came } satisfies Reply));
     } catch (error) {
@@ -199,9 +203,9 @@ export async function serveReads({ asking, connector, upstreams, log }: ServeRea
   return await asking.onAsked((text) => void serve(JSON.parse(text) as Asked));
 }
 
-function bounded(came: Came): Came {
+function bounded(came: Came, charsMax: number): Came {
   const size = JSON.stringify(came).length;
-  return size <= READ_CHARS_MAX ? came : { type: "large", message: `has ${size} characters of JSON; the limit is ${READ_CHARS_MAX}` };
+  return size <= charsMax ? came : { type: "large", message: `has ${size} characters of JSON; the limit is ${charsMax}` };
 }
 
 async function readAt(connector: UpstreamConnector, upstream: Upstream, wanted: Wanted, isFresh = false): Promise<Came> {

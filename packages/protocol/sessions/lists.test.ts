@@ -116,6 +116,14 @@ describe("what is promised", () => {
   const [template] = served.templates;
   if (!template) throw new Error("no template");
 
+  test("is what upstreams may bring, before they have been listed: a client asks for nothing that was not promised", () => {
+    const later = { ...always, resources, prompts: { listChanged: true }, completions: {} };
+    for (const { version } of ALL) {
+      const { capabilities } = encoderOf(version).initialize({ ...nothing, grows: true }) as { readonly capabilities: object };
+      expect(capabilities).toMatchObject(later);
+    }
+  });
+
   test("are resources where there are only resources, or only templates of them", () => {
     expect(promised({ ...nothing, resources: served.resources })).toStrictEqual({ ...always, resources });
     expect(promised({ ...nothing, templates: served.templates })).toStrictEqual({ ...always, resources });
