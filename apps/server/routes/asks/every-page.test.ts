@@ -1,11 +1,14 @@
 /** What keeps the pages of two people, of two tenants and of two questions apart, and the forms of other servers out. */
-import type { FastifyRequest } from "fastify";
-import { describe, expect, test } from "vitest";
+import { ParleyError } from "@parley/core";
+import { fastify, type FastifyRequest } from "fastify";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { callerNamed } from "../../deployment.fixture.ts";
+import type { FrontEnd } from "../../front-end/front-end.ts";
 import type { PageAddresses } from "../../front-end/page-addresses.ts";
+import type { Visitors } from "../../front-end/visitors.ts";
 import { signatures } from "../../seals/signatures.ts";
 import { stateKeys } from "../../seals/state-keys.ts";
-import { formText, isFromScript, isOwnForm, scriptedFor } from "./every-page.ts";
+import { formText, isFromScript, isOwnForm, scriptedFor, showErrors } from "./every-page.ts";
 
 const SIGNATURES = signatures(stateKeys(["a secret that every front end of this test knows"]));
 const PEOPLE = ["default", "umbrella"].flatMap((tenant) => ["ann", "bob"].map((name) => callerNamed(name, { tenant })));
@@ -65,3 +68,51 @@ test.each([
   [{ accept: "text/html" }, false],
   [{ "x-requested-with": "XMLHttpRequest" }, false],
 ])("a request with %j is of the page's script: %s", (headers, expected) => expect(isFromScript({ headers } as never)).toBe(expected));
+
+describe("an error on a page", () => {
+  /** A server whose one page throws `error`, and which knows a login, or fails to reach it. */
+  async function server(error: Error, logIn: "works" | "fails" | "is away" = "works") {
+    const app = fastify();
+    onTestFinished(() => app.close());
+    const logged: string[] = [];
+    const note = (_fields: object, message: string) => void logged.push(message);
+    const frontEnd = { services: { ids: { uuid: () => "an-id" } }, log: { debug: note, info: note, warn: note, error: note } };
+    const visitors: Pick<Visitors, "logIn"> = {
+      async logIn(_request, reply) {
+        if (logIn === "fails") throw new ParleyError("OVERLOADED", "too many logins", { data: { retryAfterMs: 1_001 } });
+        return await reply.redirect("/login");
+      },
+    };
+    showErrors(app, frontEnd as unknown as FrontEnd, logIn === "is away" ? {} : visitors);
+    app.all("/page", () => Promise.reject(error));
+    const ask = async (method: "GET" | "POST", headers: Record<string, string> = {}) => {
+      const { statusCode, headers: received, body } = await app.inject({ method, url: "/page", headers });
+      return { status: statusCode, to: received["location"], retryAfter: received["retry-after"], body };
+    };
+    return { ask, logged };
+  }
+  const loggedOut = new ParleyError("CREDENTIALS_MISSING", "no login");
+
+  test("sends a person who is not logged in to the login, but neither a form nor a script, each time", async () => {
+    const { ask } = await server(loggedOut);
+    for (let times = 0; times < 3; times += 1) {
+      expect(await ask("GET")).toMatchObject({ status: 302, to: "/login" });
+      expect(await ask("POST")).toMatchObject({ status: 401, to: undefined });
+      expect(await ask("GET", { "x-requested-with": "parley" })).toMatchObject({ status: 401, to: undefined });
+    }
+    expect(await (await server(loggedOut, "is away")).ask("GET")).toMatchObject({ status: 401, to: undefined });
+  });
+
+  test("of the login itself is a page that says when to come back", async () => {
+    const { ask, logged } = await server(loggedOut, "fails");
+    expect(await ask("GET")).toMatchObject({ status: 503, retryAfter: "2" });
+    expect(logged).toEqual(["page refused"]);
+  });
+
+  test("that nobody expected shows an id to look up, and nothing else of it", async () => {
+    const { ask, logged } = await server(new Error("secret-in-a-stack"));
+    const { status, body } = await ask("GET");
+    expect([status, body.includes("an-id"), body.includes("secret-in-a-stack")]).toEqual([500, true, false]);
+    expect(logged).toEqual(["request failed"]);
+  });
+});
