@@ -169,17 +169,20 @@ test("filters narrow the list and are kept by its links; what is no filter filte
   ]);
 });
 
-test("an item of the list is headed by the first line, and marks its priority and that an answer is overdue", async () => {
+test("an item of the list is headed by the first line, and marks its priority, that an answer is overdue, and what cannot be undone", async () => {
   const { open } = await asked([
     ["pay", { message: "Moving files: may this call run?\n\nTool: Move\n  files", group: "finance", priority: "urgent", dueMs: 1 }],
     ["pay", { message: "Later?", group: "finance", timeout: "3 days" }],
+    ["wipe", { message: "Wipe?", group: "finance", timeout: "4 days" }],
   ]);
   const { text } = await open("", "bob");
-  expect(listed(text)).toEqual(["Moving files: may this call run?", "Later?"]);
-  const [pressing = "", later = ""] = [...text.matchAll(/<li data-ask[^]*?<\/li>/g)].map(([item]) => item);
+  expect(listed(text)).toEqual(["Moving files: may this call run?", "Later?", expect.stringContaining("Wipe?")]);
+  const [pressing = "", later = "", wipe = ""] = [...text.matchAll(/<li data-ask[^]*?<\/li>/g)].map(([item]) => item);
   expect(pressing).toMatch(/class="pressing"[^]*<span class="rest" dir="auto">Tool: Move files<[^]*Urgent[^]*Overdue[^]*closes </);
   expect(later).toMatch(/<span class="tag later">due <span/);
-  expect(later).not.toMatch(/pressing|rest|Overdue/);
+  expect(later).not.toMatch(/pressing|rest|Overdue|undone/);
+  expect(wipe).toContain('<span class="tag soon">Cannot be undone</span>');
+  expect(pressing).not.toContain("undone");
 });
 
 test("the chosen question is beside the list, and its form goes to its page", async () => {

@@ -454,6 +454,11 @@ export interface components {
             readonly due?: string;
             /** @enum {string} */
             readonly priority: "urgent" | "high" | "normal" | "low";
+            /**
+             * @description What follows a yes cannot be undone: ask and answer it by itself, and choose nothing for the person. Absent otherwise
+             * @constant
+             */
+            readonly isRisky?: true;
             /** @description What happens at the deadline */
             readonly onTimeout: ("cancel" | "decline" | "fail") | {
                 readonly default: {
@@ -655,6 +660,11 @@ export interface components {
             readonly due?: string;
             /** @enum {string} */
             readonly priority: "urgent" | "high" | "normal" | "low";
+            /**
+             * @description What follows a yes cannot be undone: ask and answer it by itself, and choose nothing for the person. Absent otherwise
+             * @constant
+             */
+            readonly isRisky?: true;
             /** @description What happens at the deadline */
             readonly onTimeout: ("cancel" | "decline" | "fail") | {
                 readonly default: {

@@ -38,7 +38,7 @@ export async function inbox({ api }: Reached, command: InboxCommand): Promise<vo
   if (watch && Object.keys(given).length > 0) throw new Error("--watch only shows questions: leave it out to answer them alike");
   if (watch) return await watchInbox({ api }, filters, json);
   const listed = await listAsks(api, filters);
-  if (Object.keys(given).length > 0) return await answerAll(api, await readOpen(api, listed.asks), { given, json, yes });
+  if (Object.keys(given).length > 0) return await answerAll(api, listed.asks, { given, json, yes });
   if (json) return printJson({ questions: await readOpen(api, listed.asks), isMore: listed.isMore });
   if (listed.asks.length === 0) return print("no open questions");
   if (list || !isInteractive()) {
@@ -90,10 +90,12 @@ async function askAll(api: Api, { asks, isMore }: Listed): Promise<void> {
 
 /** Offers to give the same answer to other questions of the tool with the same form. Resolves to those that were answered. */
 async function answerAlike(api: Api, ask: OpenAsk, reply: Reply, left: readonly AskSummary[]): Promise<readonly AskSummary[]> {
-  const candidates = left.filter((each) => each.tool === ask.tool && each.kind === "form" && ask.kind === "form").slice(0, ALIKE_MAX);
-  if (candidates.length === 0 || isRisky(ask)) return [];
+  const candidates = left
+    .filter((each) => each.tool === ask.tool && each.kind === "form" && ask.kind === "form" && !each.isRisky)
+    .slice(0, ALIKE_MAX);
+  if (candidates.length === 0 || ask.isRisky) return [];
   const form = canonicalJson(ask.request.schema as never);
-  const equal = (await readOpen(api, candidates)).filter((each) => canonicalJson(each.request.schema as never) === form && !isRisky(each));
+  const equal = (await readOpen(api, candidates)).filter((each) => canonicalJson(each.request.schema as never) === form && !each.isRisky);
   if (equal.length === 0) return [];
   const chosen = await multiselect({
     message: `Give the same answer to ${equal.length === 1 ? "this question" : `some of these ${equal.length} questions`}? (Space chooses, Enter continues)`,
@@ -114,28 +116,26 @@ async function answerAlike(api: Api, ask: OpenAsk, reply: Reply, left: readonly 
 }
 
 /** What cannot be undone is asked and answered by itself. */
-function isRisky({ request: { hints } }: OpenAsk): boolean {
-  const { destructive, dangerous } = (hints ?? {}) as { readonly destructive?: unknown; readonly dangerous?: unknown };
-  return destructive === true || dangerous === true;
-}
-
-function staysOpen({ taskId, key }: OpenAsk): string {
+function staysOpen({ taskId, key }: AskSummary): string {
   const [task, name] = [cleanLine(taskId), cleanLine(key)];
   return `${name} of task ${task} stays open: it cannot be undone, so it is answered by itself, with \`parley answer ${task} ${name}\``;
 }
 
 async function answerAll(
   api: Api,
-  asks: readonly OpenAsk[],
+  asks: readonly AskSummary[],
   { given, json, yes }: { readonly given: Given; readonly json: boolean; readonly yes: boolean },
 ): Promise<void> {
   if (asks.length === 0) return json ? printJson({ receipts: [] }) : print("no open questions");
-  const risky = asks.filter(isRisky);
+  const risky = asks.filter((ask) => ask.isRisky);
   const leftOpen = risky.length > 0 && { leftOpen: risky.map(({ taskId, key }) => ({ taskId, key })) };
   if (!json) for (const ask of risky) printToStderr(staysOpen(ask));
   // Also if the others are answered: not all that was asked for is done.
   if (risky.length > 0) process.exitCode = 1;
-  const common = asks.filter((ask) => !isRisky(ask));
+  const common = await readOpen(
+    api,
+    asks.filter((ask) => !ask.isRisky),
+  );
   if (common.length === 0) return json ? printJson({ receipts: [], ...leftOpen }) : undefined;
   const answers = alike(common, given);
   if (!yes) {

@@ -25,8 +25,9 @@ export function whoAsks({ tool, owner }: Pick<AskSummary, "tool" | "owner">): st
 export function whenAsked(given: AskSummary & Pick<Partial<OpenAsk>, "upcoming">, nowMs: number): string {
   // A server may send a text where it should send a number.
   const ask = cleanAll(given);
-  const { priority, askedAt, due, audience, accepted = 0, claimedBy, commentCount = 0, delegatedBy, remindedAt, upcoming } = ask;
+  const { priority, isRisky, askedAt, due, audience, accepted = 0, claimedBy, commentCount = 0, delegatedBy, remindedAt, upcoming } = ask;
   const parts = [
+    ...(isRisky ? ["cannot be undone"] : []),
     ...(priority === "normal" ? [] : [cleanLine(priority)]),
     `asked ${relative(Date.parse(askedAt), nowMs)}`,
     ...(due === undefined ? [] : [dueText(Date.parse(due), nowMs)]),

@@ -3,7 +3,7 @@
  * else may answer in the meantime.
  */
 import { autocomplete, autocompleteMultiselect, confirm, isCancel, multiselect, note, select, text } from "@clack/prompts";
-import { type Field, fieldsOf, hasMore, type Json, type JsonObject, REASON_CHARS_MAX, valueOf } from "@parley/core";
+import { type Field, fieldsOf, hasMore, isRisky, type Json, type JsonObject, REASON_CHARS_MAX, valueOf } from "@parley/core";
 import { type Content, type Elicitation, type Form, isVisit, type Reply } from "./form.ts";
 import { ABANDONED, LATER } from "./abandoned.ts";
 import { pastedAsOneLine } from "./paste.ts";
@@ -56,7 +56,7 @@ export async function promptFor(asked: Elicitation, { signal, about, refused }: 
   const options: Options = { signal, output: process.stderr };
   if (isVisit(asked)) return await promptToVisit(asked, options, about);
   if (!refused) {
-    const risk = isRisky(asked) ? [styled("red", "This cannot be undone. Nothing is chosen for you.")] : [];
+    const risk = isRisky({ hints: hintsOf(asked) }) ? [styled("red", "This cannot be undone. Nothing is chosen for you.")] : [];
     note([clean(asked.message), ...(about?.notes ?? []), ...risk].join("\n\n"), about?.title ?? "A tool asks", { output: process.stderr });
     const yesOrNo = about?.hasQuorum ? undefined : confirmOf(asked);
     if (yesOrNo) return await promptToConfirm(asked, yesOrNo, options);
@@ -80,12 +80,6 @@ export function confirmOf(asked: Form): { readonly name: string; readonly yes: s
 
 const LABEL_CHARS_MAX = 40;
 
-/** Whether the tool says that what follows a yes cannot be undone. */
-function isRisky(asked: Form): boolean {
-  const { destructive, dangerous } = hintsOf(asked);
-  return destructive === true || dangerous === true;
-}
-
 function hintsOf({ _meta: meta }: Form): Readonly<Record<string, unknown>> {
   const hints = meta?.["parley/hints"];
   return typeof hints === "object" && hints !== null ? (hints as Readonly<Record<string, unknown>>) : {};
@@ -96,7 +90,7 @@ async function promptToConfirm(
   { name, yes, no }: NonNullable<ReturnType<typeof confirmOf>>,
   options: Options,
 ): Promise<Answering> {
-  const risky = isRisky(asked);
+  const risky = isRisky({ hints: hintsOf(asked) });
   const given = await select<"yes" | "no" | "later">({
     message: "Answer?",
     options: [

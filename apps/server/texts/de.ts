@@ -43,6 +43,7 @@ export const DE: Texts = {
     back: "Zurück zur Liste",
     due: "fällig {when}",
     overdue: "Überfällig",
+    risky: "Nicht umkehrbar",
     ends: "schließt {when}",
     asked: "gefragt {when}",
     askedToday: "gefragt um {when}",

@@ -47,6 +47,7 @@ export const EN = {
     back: "Back to the list",
     due: "due {when}",
     overdue: "Overdue",
+    risky: "Cannot be undone",
     ends: "closes {when}",
     asked: "asked {when}",
     askedToday: "asked at {when}",

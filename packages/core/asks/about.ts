@@ -33,6 +33,11 @@ export function priorityOf(request: AskRequest | EventRequest): Priority {
   return aboutOf(request)?.priority ?? "normal";
 }
 
+/** Whether the tool says that what follows a yes cannot be undone. People are asked about it by itself, and nothing is chosen for them. */
+export function isRisky({ hints }: { readonly hints?: Readonly<Record<string, unknown>> | undefined }): boolean {
+  return hints?.["destructive"] === true || hints?.["dangerous"] === true;
+}
+
 /** The request without what its digest leaves out (B2). */
 export function identityOf<R extends AskRequest | EventRequest>(request: R): R {
   const { about, ...rest } = request as R & { readonly about?: AskAbout };

@@ -4,6 +4,7 @@ import type { Caller } from "../callers/caller.ts";
 import { answerTask } from "./answer-task.ts";
 import { alice, anAsk, bob, HOUR, inMemory, NOW_MS } from "./in-memory.fixture.ts";
 import { ASK_SUMMARY_CHARS, countAsks, listAsks } from "./list-asks.ts";
+import { readAsk } from "./read-ask.ts";
 
 const finance = { to: { groups: ["finance"] } };
 const frida = callerNamed("frida", { groups: ["finance"] });
@@ -82,6 +83,29 @@ describe("a list of asks", () => {
       expect(seen).toStrictEqual(order === "oldest" ? sorted : sorted.toReversed());
     },
   );
+
+  test("marks what cannot be undone, for a form with either hint and for nothing else, as reading the ask does", async () => {
+    const { services, put } = inMemory();
+    const form = { type: "form", message: "Delete?", schema: { type: "object" } } as const;
+    const url = { type: "url", message: "Visit.", url: "https://example.com", hints: { destructive: true } } as never;
+    const requests = [
+      form,
+      { ...form, hints: { destructive: true } },
+      { ...form, hints: { dangerous: true } },
+      { ...form, hints: { destructive: "yes" } },
+      url,
+    ];
+    const taskId = await put(
+      requests.map((request, index) => anAsk(`k${index}`, { request, askedAtMs: NOW_MS + index, audience: finance })),
+    );
+
+    const { asks } = await listAsks(services, { caller: frida, limit: 10 });
+    expect(asks.map(({ isRisky = false }) => isRisky)).toStrictEqual([false, true, true, false, false]);
+    for (const { key, isRisky } of asks) {
+      const read = await readAsk(services, { caller: frida, taskId, key, door: "test" });
+      expect("isRisky" in read ? read.isRisky : undefined).toBe(isRisky);
+    }
+  });
 
   test("a page whose filter leaves out nearly everything ends early, and the next one continues", async () => {
     const { services, put } = inMemory();

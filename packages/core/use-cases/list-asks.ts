@@ -12,7 +12,7 @@ import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import { cut } from "../values/cut.ts";
 import { delegatedByOf, may, owns } from "../callers/policy.ts";
 import { hasAccepted, tallied } from "../callers/quorum.ts";
-import { aboutOf, priorityOf } from "../asks/about.ts";
+import { aboutOf, isRisky, priorityOf } from "../asks/about.ts";
 import { isParticipant } from "../callers/seats.ts";
 import { claimOf } from "../callers/threads.ts";
 import type { Ask, ThreadClaim, Audience, Participant, Priority, Task, TimeoutPolicy } from "../task.ts";
@@ -52,6 +52,8 @@ export interface AskSummary {
   /** What happens at the deadline. */
   readonly onTimeout: TimeoutPolicy;
   readonly priority: Priority;
+  /** What follows a yes cannot be undone. */
+  readonly isRisky?: true;
   /** Who else is asked; absent if only the owner is. */
   readonly audience?: Audience;
   /** With a quorum: how many have accepted. */
@@ -235,6 +237,7 @@ export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, as
     ...(dueMs !== undefined && { dueAtMs: askedAtMs + dueMs }),
     onTimeout,
     priority: priorityOf(request),
+    ...(request.type === "form" && isRisky(request) && { isRisky: true }),
     ...(audience && { audience }),
     ...(tally && { accepted: tally.accepted }),
     ...(claim && { claimedBy: claimRead(caller, claim) }),

@@ -85,6 +85,10 @@ const summaryFields = {
   deadline: time,
   due: time.optional().describe("When the tool wants an answer; nothing happens then. Absent if it does not say"),
   priority: z.enum(PRIORITIES),
+  isRisky: z
+    .literal(true)
+    .optional()
+    .describe("What follows a yes cannot be undone: ask and answer it by itself, and choose nothing for the person. Absent otherwise"),
   onTimeout: z.union([z.enum(["cancel", "decline", "fail"]), z.object({ default: anyObject })]).describe("What happens at the deadline"),
   audience: audience.optional().describe("Who else is asked; absent if only the owner of the task is"),
   accepted: z.number().optional().describe("With a quorum: how many people have accepted"),

@@ -1,5 +1,5 @@
 /** What a person typed into a form that came without script: from the body of the request to the content of the answer. */
-import type { JsonObject } from "@parley/core";
+import { isRisky, type JsonObject } from "@parley/core";
 import { contentOf, type Draft, type Input, inputsOf, type Problems, type Typed } from "@parley/web/form";
 import { inZone, toZone } from "./wall-clock.ts";
 
@@ -21,11 +21,11 @@ export interface Asked {
 }
 
 export function questionForm({ schema, hints = {}, quorum }: Asked): QuestionForm {
-  const isRisky = hints["destructive"] === true || hints["dangerous"] === true;
-  const inputs = inputsOf(schema).map((input) => (isRisky ? withoutDefault(input) : input));
+  const risky = isRisky({ hints });
+  const inputs = inputsOf(schema).map((input) => (risky ? withoutDefault(input) : input));
   const [only, ...others] = inputs;
   const isConfirm = others.length === 0 && only !== undefined && isYesOrNo(only) && only.isRequired && quorum === undefined;
-  return { inputs, isRisky, isConfirm, hints };
+  return { inputs, isRisky: risky, isConfirm, hints };
 }
 
 /** Required, because a field that is left out gets its default. */

@@ -221,7 +221,7 @@ function item(ask: AskSummary, { reader, address, nowMs, titleOf, picked, chosen
   return markup`<li data-ask="${id}"${ask.priority === "urgent" || late ? markup` class="pressing"` : undefined} data-tool="${ask.called.name}">${ask.kind === "form" ? markup`<label class="pick"><input type="checkbox" name="batch" value="${id}" form="batch"${picked.has(id) ? markup` checked` : undefined}><span class="sr-only">${reader.texts.together.select} ${first}</span></label>` : undefined}<a href="${linkTo(address, id)}"${id === chosen ? markup` aria-current="true"` : undefined}>
 <span class="what" dir="auto">${first === "" ? title : first}</span>
 ${rest === "" ? undefined : markup`<span class="rest" dir="auto">${rest}</span>`}
-<span class="tags">${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}${onIt(reader, ask)}${gotFrom(reader, ask)}${prompted(reader, ask)}</span>
+<span class="tags">${ask.isRisky ? markup`<span class="tag soon">${inbox.risky}</span> ` : undefined}${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}${onIt(reader, ask)}${gotFrom(reader, ask)}${prompted(reader, ask)}</span>
 <span class="who"><bdi>${title}</bdi> <span>${askedText(reader, ask, nowMs)}</span></span>
 </a></li>`;
 }
