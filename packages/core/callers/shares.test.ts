@@ -64,6 +64,18 @@ describe("places", () => {
     expect(places.take(of("acme", "modest"))).toBeTypeOf("function");
   });
 
+  test("of two callers of one name, in two tenants, are counted apart", () => {
+    const places = sharedPlaces(100, 3);
+    const [here, there] = [of("acme", "ann"), of("umbrella", "ann")];
+    const { leave, refused } = takeAll(places, here);
+    expect([leave.length, refused]).toEqual([3, "own"]);
+    expect(takeAll(places, there).leave).toHaveLength(3);
+    // And so are those that they give back.
+    for (const each of leave) each();
+    expect(places.take(there)).toBe("own");
+    expect(takeAll(places, here).leave).toHaveLength(3);
+  });
+
   test.each([1, 2, 7])("are all used if there are %d", (most) => {
     expect(takeAll(sharedPlaces(most), of("a")).leave).toHaveLength(most);
   });

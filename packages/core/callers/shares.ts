@@ -60,7 +60,7 @@ export function sharedPlaces(most: number, ownMost = most): SharedPlaces {
   const ofCaller = new Map<string, number>();
 
   function refusal(taker: Taker | undefined): NoPlace | undefined {
-    const own = taker ? (ofCaller.get(taker.principal) ?? 0) : 0;
+    const own = taker ? (ofCaller.get(callerIn(taker)) ?? 0) : 0;
     if (taker && own >= ownMost) return "own";
     const free = most - taken;
     if (free <= 0) return "all";
@@ -74,7 +74,7 @@ export function sharedPlaces(most: number, ownMost = most): SharedPlaces {
     taken += by;
     if (!taker) return;
     add(ofShare, taker.share, by);
-    add(ofCaller, taker.principal, by);
+    add(ofCaller, callerIn(taker), by);
   }
 
   return {
@@ -92,6 +92,11 @@ export function sharedPlaces(most: number, ownMost = most): SharedPlaces {
       };
     },
   };
+}
+
+/** Two tenants may have callers of one name. */
+function callerIn({ share, principal }: Taker): string {
+  return `${share}\n${principal}`;
 }
 
 /** Adds to a count. A count of nothing is not kept: takers come and go. */
