@@ -64,6 +64,15 @@ describe("rates", () => {
     front.close();
   });
 
+  test("of two callers of one name, in two tenants, are counted apart, at one front end as well", async () => {
+    const front = frontEnd();
+    const [here, there] = [caller("ann", "acme"), caller("ann", "umbrella")];
+    expect(await letIn(front, here, "calls", 200)).toBe(100);
+    expect(await letIn(front, there, "calls", 200)).toBe(100);
+    expect(await letIn(front, here, "calls", 1)).toBe(0);
+    front.close();
+  });
+
   test("say whose they are, how much they admit and when to retry", async () => {
     const front = frontEnd();
     await letIn(front, caller("ann"), "answers", 5);

@@ -56,7 +56,9 @@ export function createRates({ redis, keys, limits, now }: RatesOptions): Rates {
   /** Takes of one caller that need a portion queue up, so that simultaneous ones share one. */
   const queued = new Map<string, Promise<void>>();
 
-  const nameOf = ({ principal }: Caller, what: Rated) => `${what} ${principal}`;
+  /** Two tenants may have callers of one name. */
+  const callerIn = ({ tenant, principal }: Caller) => `${tenant}\n${principal}`;
+  const nameOf = (caller: Caller, what: Rated) => `${what} ${callerIn(caller)}`;
 
   function remember(name: string, portion: Portion): void {
     portions.delete(name);
@@ -124,18 +126,19 @@ export function createRates({ redis, keys, limits, now }: RatesOptions): Rates {
   return {
     async take(caller, counts) {
       const wanted = wantedOf(counts);
-      const before = queued.get(caller.principal);
+      const who = callerIn(caller);
+      const before = queued.get(who);
       if (!before && takeLocally(caller, wanted)) return;
       const mine = (before ?? Promise.resolve()).then(() => takeInTurn(caller, wanted));
       const over = mine.then(
         () => undefined,
         () => undefined,
       );
-      queued.set(caller.principal, over);
+      queued.set(who, over);
       try {
         await mine;
       } finally {
-        if (queued.get(caller.principal) === over) queued.delete(caller.principal);
+        if (queued.get(who) === over) queued.delete(who);
       }
     },
   };
