@@ -5,6 +5,7 @@ import { z } from "zod";
 
 export const research = defineTool({
   name: "research",
+  title: "Search the gallery",
   description: "Finds the lines in which the gallery's own tools use a word.",
   input: z.object({ word: z.string().min(2).describe("Word to look for, such as elicit") }),
   output: z.object({ word: z.string(), findings: z.array(z.object({ file: z.string(), line: z.int(), text: z.string() })) }),

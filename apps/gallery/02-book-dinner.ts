@@ -11,6 +11,7 @@ import { confirmTable, holdTable, releaseTable } from "./booking-store.ts";
 
 export const bookDinner = defineTool({
   name: "book_dinner",
+  title: "Book a dinner table",
   description: "Books a table for dinner, and asks how many people will come.",
   input: z.object({
     date: z.iso.date().describe("The day, such as 2026-12-24"),

@@ -6,6 +6,7 @@ import { galleryDir } from "./config.ts";
 
 export const deleteFiles = defineTool({
   name: "delete_files",
+  title: "Delete files",
   description: "Deletes files with an extension from the gallery's sandbox, after the user has seen the list.",
   input: z.object({
     ending: z

@@ -28,6 +28,7 @@ const EXPENSE = z.object({
 
 export const expenseReport = defineTool({
   name: "expense_report",
+  title: "File an expense report",
   description: "Files an expense report from a form that the user fills in.",
   earlyReplies: true,
   output: EXPENSE.extend({ id: z.string(), perProject: z.number() }),

@@ -6,6 +6,7 @@ import { writeJson } from "./file-store.ts";
 
 export const connectAccount = defineTool({
   name: "connect_account",
+  title: "Connect an account",
   description: "Connects an account by sending the user to the service's own page.",
   input: z.object({ service: z.enum(["calendar", "repository"]) }),
   async run({ service }, ctx) {

@@ -15,6 +15,7 @@ const MEMBER = z.object({
 
 export const onboarding = defineTool({
   name: "onboarding",
+  title: "Set up a team",
   description: "Sets up a team by asking for one member after another.",
   input: z.object({
     team: z

@@ -9,8 +9,18 @@ const WINDOW = z.object({ when: z.enum(["now", "tonight"]) });
 
 export const deploy = defineTool({
   name: "deploy",
+  title: "Release a version",
   description: "Releases a version after the team's approval, at a time that operations chooses.",
-  input: z.object({ service: z.string().regex(/^[a-z0-9-]{1,40}$/), version: z.string().regex(/^\d+\.\d+\.\d+$/) }),
+  input: z.object({
+    service: z
+      .string()
+      .regex(/^[a-z0-9-]{1,40}$/)
+      .describe("Short name of the service, such as shop"),
+    version: z
+      .string()
+      .regex(/^\d+\.\d+\.\d+$/)
+      .describe("Version to release, such as 1.4.0"),
+  }),
   annotations: { destructiveHint: true },
   async run({ service, version }, ctx) {
     const [approval, { when }] = await Promise.all([

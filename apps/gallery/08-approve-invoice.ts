@@ -13,6 +13,7 @@ const APPROVAL = z.object({ approve: z.boolean().meta({ title: "Approve" }), not
 
 export const approveInvoice = defineTool({
   name: "approve_invoice",
+  title: "Approve an invoice",
   description: "Gets an invoice approved, by a deputy if the approver does not answer within a day.",
   input: z.object({
     invoice: z

@@ -15,6 +15,7 @@ const KEEP = z.object({ keep: z.boolean().default(true).meta({ title: "Keep the 
 
 export const reviewAccess = defineTool({
   name: "review_access",
+  title: "Review access",
   description: "Reviews who has access to a project: asks about each account, and revokes access that is no longer needed.",
   input: z.object({
     project: z

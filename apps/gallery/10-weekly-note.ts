@@ -14,6 +14,7 @@ const NOTE = z.object({
 
 export const weeklyNote = defineTool({
   name: "weekly_note",
+  title: "Weekly note",
   description: "Asks once a week what happened and keeps a journal, until the user wants to stop.",
   input: z.object({
     journal: z

@@ -12,6 +12,7 @@ import { writeJson } from "./file-store.ts";
 
 export const planTrip = defineTool({
   name: "plan_trip",
+  title: "Plan a trip",
   description: "Plans a weekend trip with the user, and reserves the train.",
   input: z.object({
     city: z

@@ -14,6 +14,7 @@ interface Offer {
 
 export const compareOffers = defineTool({
   name: "compare_offers",
+  title: "Compare offers",
   description: "Asks for the offers of several suppliers and compares them.",
   input: z.object({
     event: z

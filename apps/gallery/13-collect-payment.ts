@@ -8,6 +8,7 @@ const PAID = z.object({ status: z.literal("paid"), reference: z.string().min(1).
 
 export const collectPayment = defineTool({
   name: "collect_payment",
+  title: "Collect a payment",
   description: "Sends the user to a payment page and continues when the payment service reports the payment.",
   input: z.object({ amount: z.number().positive().max(1_000), purpose: z.string().min(1).max(80) }),
   async run({ amount, purpose }, ctx) {

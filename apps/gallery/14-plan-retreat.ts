@@ -10,8 +10,15 @@ const fileOf = (team: string, what: string) => galleryDir("retreats", team, `${w
 
 export const planRetreat = defineTool({
   name: "plan_retreat",
+  title: "Plan a retreat",
   description: "Books venue, catering and bus for a team's retreat, and keeps them if they are approved.",
-  input: z.object({ team: z.string().regex(/^[a-z0-9-]{1,40}$/), people: z.number().int().min(2).max(200) }),
+  input: z.object({
+    team: z
+      .string()
+      .regex(/^[a-z0-9-]{1,40}$/)
+      .describe("Short name of the team, such as web"),
+    people: z.number().int().min(2).max(200),
+  }),
   async run({ team, people }, ctx) {
     for (const what of BOOKINGS) {
       await ctx.step(what, async ({ idempotencyKey }) => {

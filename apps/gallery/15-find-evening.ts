@@ -12,6 +12,7 @@ const DAYS = z.array(z.object({ date: z.iso.date(), busy: z.boolean() })).max(31
 
 export const findEvening = defineTool({
   name: "find_evening",
+  title: "Find a free evening",
   description: "Finds the next free evening in the user's calendar, to which the user grants access once.",
   async run(_args, ctx) {
     const calendar = await ctx.oauth("calendar", {

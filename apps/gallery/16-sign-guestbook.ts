@@ -22,8 +22,14 @@ export const guestbook = defineModule({
 
 export const signGuestbook = defineTool({
   name: "sign_guestbook",
+  title: "Sign the guest book",
   description: "Asks the user for a line and writes it into the guest book.",
-  input: z.object({ guest: z.string().regex(/^[A-Za-z -]{1,40}$/) }),
+  input: z.object({
+    guest: z
+      .string()
+      .regex(/^[A-Za-z -]{1,40}$/)
+      .describe("Name of the guest, in plain letters"),
+  }),
   limit: { concurrency: 1 },
   async run({ guest }, ctx) {
     const line = await ctx.text("line", {

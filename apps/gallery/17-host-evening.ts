@@ -12,11 +12,18 @@ import { signGuestbook } from "./16-sign-guestbook.ts";
 
 export const hostEvening = defineTool({
   name: "host_evening",
+  title: "Host an evening",
   description: "Prepares an evening with a guest: books a table, and asks for a line in the guest book.",
   input: z.object({
-    date: z.iso.date(),
-    time: z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/),
-    guest: z.string().regex(/^[A-Za-z -]{1,40}$/),
+    date: z.iso.date().describe("The day, such as 2026-12-24"),
+    time: z
+      .string()
+      .regex(/^([01]\d|2[0-3]):[0-5]\d$/)
+      .describe("The time, such as 19:30"),
+    guest: z
+      .string()
+      .regex(/^[A-Za-z -]{1,40}$/)
+      .describe("Name of the guest, in plain letters"),
   }),
   async run({ date, time, guest }, ctx) {
     const [dinner, entry] = await Promise.all([

@@ -12,6 +12,7 @@ import { writeJson } from "./file-store.ts";
 
 export const releasePayment = defineTool({
   name: "release_payment",
+  title: "Release a payment",
   description: "Releases a payment once two people from finance, other than the caller, have accepted it.",
   input: z.object({
     payment: z

@@ -66,6 +66,10 @@ test("the gallery is a catalogue of eighteen tools", () => {
   expect(catalogue(gallery).modules?.map(({ name }) => name)).toEqual(["guestbook"]);
 });
 
+test("people read each tool by a title that begins as a sentence does", () => {
+  for (const { name, title } of catalogue(gallery).tools.values()) expect.soft(title, name).toMatch(/^[A-Z][a-z]+( [a-z]+)+$/);
+});
+
 describe("research", () => {
   test("finds the lines, reports progress, and asks nothing", async () => {
     const run = await runTool(research, { word: "holdTable" }, { crashAt: "every" });

@@ -45,7 +45,10 @@ export function ToolList({ onChoose }: { readonly onChoose: () => void }) {
                 onChoose();
               }}
             >
-              <span class="tool-name">{title ?? name}</span>
+              <span class="tool-name">
+                {title ?? name}
+                {title !== undefined && title !== name && <code class="tool-id">{name}</code>}
+              </span>
               {description && (
                 <span class="tool-note" dir="auto">
                   {description.slice(0, 160)}
