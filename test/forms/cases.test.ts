@@ -145,12 +145,18 @@ test("case 5: what ends a line to some readers is escaped", () => {
 });
 
 test.each<JsonObject>([
-  object({}, { oneOf: [object({ name: { type: "string" } }), object({ id: { type: "integer" } })] }),
+  object({}, { oneOf: [object({ name: { type: "string" } }), object({}, { patternProperties: { "^x-": {} } })] }),
   { ...object({}), additionalProperties: { type: "string" } },
   { ...object({ name: { type: "string" } }), anyOf: [{ required: ["name"] }, { required: ["id"] }] },
 ])("case 6: what a root allows beyond its fields is entered as JSON: %j", (schema) => {
   const inputs = inputsOf(schema);
   expect(contentOf(inputs, { "": '{"name": "Bo"}' }).content).toEqual({ name: "Bo" });
+});
+
+test("case 6: what a root allows by alternatives is entered in fields", () => {
+  const schema = object({}, { oneOf: [object({ name: { type: "string" } }), object({ id: { type: "integer" } })] });
+  expect(contentOf(inputsOf(schema), { id: "4" })).toEqual({ content: { id: 4 }, problems: {} });
+  expect(terminal(schema, "Bo")).toBe("Bo");
 });
 
 test.each<[string, object, object]>([

@@ -13,6 +13,8 @@ const SCHEMA: JsonObject = {
     "no-smoking": { type: "boolean" },
     anything: {},
     sizes: { type: "array", items: { type: "integer" } },
+    items: { type: "array" },
+    names: { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] },
     count: { type: ["integer", "null"] },
     alias: { anyOf: [{ type: "string" }, { type: "null" }], default: null },
   },
@@ -55,6 +57,16 @@ describe("arguments from flags", () => {
         anything: [1],
       },
     );
+    expect([flags("--items", "1,two"), flags("--items", '{"a":1,"b":2}'), flags("--items", '[1,"2"]')]).toEqual([
+      { items: [1, "two"] },
+      { items: [{ a: 1, b: 2 }] },
+      { items: [1, "2"] },
+    ]);
+    expect([flags("--names", "5"), flags("--names", '["5"]'), flags("--names", "a, b")]).toEqual([
+      { names: "5" },
+      { names: ["5"] },
+      { names: "a, b" },
+    ]);
     expect([flags("--sizes", "1,2"), flags("--sizes", "1", "--sizes", "2"), flags("--sizes", "[1,2]")]).toEqual(
       Array(3).fill({ sizes: [1, 2] }),
     );

@@ -1,5 +1,6 @@
 /** Reads the arguments of a call from flags named after the properties of the tool's input schema: `--date 2026-12-24 --window --no-smoking`. */
 import { type Field, fieldsOf, type Json, type JsonObject, readTyped } from "@parley/core";
+import { parsed, readFlag } from "../questions/entry.ts";
 import { objectOf, split } from "../questions/form.ts";
 
 export interface GivenArguments {
@@ -17,21 +18,13 @@ export async function argumentsOf({ arg, args, flags }: GivenArguments, schema: 
   const given: Record<string, Json> = {};
   for (const [name, value] of arg.map(split)) {
     const field = fields.find((each) => each.name === name);
-    given[name] = added(given[name], field ? typed(value, field) : parsed(value));
+    given[name] = added(given[name], field ? readFlag(value, field) : parsed(value));
   }
   return {
     ...(args === undefined ? {} : objectOf(args, "--args")),
     ...(flags.length === 0 ? {} : fromFlags(flags, await schema())),
     ...given,
   };
-}
-
-function parsed(value: string): Json {
-  try {
-    return JSON.parse(value) as Json;
-  } catch {
-    return value;
-  }
 }
 
 export function fromFlags(flags: readonly string[], schema: JsonObject): Record<string, Json> {
@@ -50,7 +43,7 @@ export function fromFlags(flags: readonly string[], schema: JsonObject): Record<
     else {
       const value = joined ?? flags[(at += 1)];
       if (value === undefined) throw new Error(`--${name} needs a value`);
-      values[field.name] = added(values[field.name], typed(value, field));
+      values[field.name] = added(values[field.name], readFlag(value, field));
     }
   }
   return values;
@@ -62,15 +55,6 @@ function isBoolean(next: string | undefined): boolean {
 
 function added(before: Json | undefined, value: Json): Json {
   return Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : value;
-}
-
-function typed(value: string, field: Field): Json {
-  const { type } = field.schema;
-  if (field.isNullable && value === "null") return null;
-  if (type === "object" || (type === "array" && /^\s*\[/.test(value))) return parsed(value);
-  // A schema that allows several types has no `type`.
-  if (type === undefined && field.kind === "text") return parsed(value);
-  return readTyped(value, field);
 }
 
 function kebab(name: string): string {

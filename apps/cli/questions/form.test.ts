@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { contentOf, formatHint, type Form } from "./form.ts";
+import { formatHint } from "./entry.ts";
+import { contentOf, type Form } from "./form.ts";
 
 const FORM: Form = {
   message: "?",

@@ -1,7 +1,8 @@
 /**
  * Builds answers from `--set field=value`, by the schema of the ask: "4" becomes a number if the field is a number. Only the server validates the answer.
  */
-import { type Field, fieldsOf, type Json, type JsonObject, readTyped } from "@parley/core";
+import { fieldsOf, type Json, type JsonObject } from "@parley/core";
+import { readFlag } from "./entry.ts";
 
 export interface Form {
   readonly mode?: "form";
@@ -37,22 +38,10 @@ export function contentOf(assignments: readonly string[], { requestedSchema }: F
     const field = fields.find((each) => each.name === name);
     if (!field) throw new Error(`the question has no field ${name}; it has ${fields.map((each) => each.name).join(", ") || "none"}`);
     const before = content[name];
-    const value = readTyped(given, field);
+    const value = readFlag(given, field);
     content[name] = Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : value;
   }
   return content;
-}
-
-const FORMATS: Readonly<Record<string, string>> = {
-  date: "YYYY-MM-DD",
-  "date-time": "such as 2026-12-24T19:30:00Z",
-  time: "such as 19:30:00",
-};
-
-/** How to write a value of the field's format. A refusal names only the format. */
-export function formatHint({ schema }: Pick<Field, "schema">): string | undefined {
-  const { format } = schema;
-  return typeof format === "string" && Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined;
 }
 
 /** Splits `name=value`. */

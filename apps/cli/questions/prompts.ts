@@ -8,7 +8,7 @@ import { type Content, type Elicitation, type Form, isVisit, type Reply } from "
 import { ABANDONED, LATER } from "./abandoned.ts";
 import { pastedAsOneLine } from "./paste.ts";
 import { showUrl } from "./show.ts";
-import { entryHint, entryOf, hasLines, isJson, parsed, readEntry } from "./entry.ts";
+import { entryHint, entryOf, hasLines, isBroken, isJson, parsed, readEntry } from "./entry.ts";
 import { clean, cleanLine, printToStderr, styled } from "../terminal/terminal.ts";
 
 /** With more choices than this, the prompt offers a search. */
@@ -300,7 +300,7 @@ async function promptForText(
     validate(typed = "") {
       const value = readEntry(typed, field);
       if (value === undefined || value === "") return isRequired && typed === "" ? "An answer is required." : undefined;
-      if (value === typed && isJson(field))
+      if (value === typed && isBroken(typed, field))
         return `must be JSON, such as ${field.kind === "choices" ? '[{"name":"value"}]' : '{"name":"value"}'}`;
       return validate(field, value);
     },

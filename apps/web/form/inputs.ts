@@ -2,7 +2,7 @@
  * The form of a page: the control for each field, the typed values, and the content that they make. Only the server validates the content; the form rejects
  * values that cannot be read as their type or are missing.
  */
-import { type Choice, type Field, fieldsOf, hasMore, readTyped, valueOf } from "@parley/core/form";
+import { type Choice, type Field, fieldsOf, hasMore, isAny, readAny, readTyped, valueOf } from "@parley/core/form";
 import type { Json, JsonObject } from "@parley/core/form";
 
 export type Control =
@@ -75,7 +75,7 @@ function controlOf(field: Field): Control {
     case "choice":
       return "select";
     case "choices":
-      return choices.length > 0 ? "checks" : isTextList(schema) ? "lines" : "json";
+      return choices.length > 0 ? "checks" : isTextList(schema) && canBeLines(field.default) ? "lines" : "json";
     case "text":
       return schema["type"] === "string" ? textControl(field) : "json";
   }
@@ -98,6 +98,11 @@ function textControl({ schema: { format, maxLength }, default: preset }: Field):
     default:
       return typeof maxLength === "number" && maxLength > 150 ? "area" : "text";
   }
+}
+
+/** Whether each entry of a default has a line to itself. */
+function canBeLines(preset: Json | undefined): boolean {
+  return !Array.isArray(preset) || preset.every((item) => typeof item === "string" && item.trim() !== "" && !/[\r\n]/.test(item));
 }
 
 function isTextList({ items }: JsonObject): boolean {
@@ -213,7 +218,7 @@ function readControl(input: Input, typed: Typed): Read {
     }
     case "json":
       try {
-        return { value: JSON.parse(typed) as Json };
+        return (isAny(input) && !input.isRest && readAny(typed, input.schema)) || { value: JSON.parse(typed) as Json };
       } catch (error) {
         return { problem: `is not JSON: ${error instanceof Error ? error.message : String(error)}` };
       }

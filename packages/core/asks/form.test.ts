@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { choicesOf, type Field, fieldAt, fieldsOf, hasMore, readTyped } from "./form.ts";
+import { choicesOf, type Field, fieldAt, fieldsOf, hasMore, readAny, readTyped } from "./form.ts";
 import type { JsonObject } from "../task.ts";
 
 const form = (properties: JsonObject, required: string[] = []): JsonObject => ({ type: "object", properties, required });
@@ -281,10 +281,70 @@ describe("one meaning in many spellings", () => {
       { type: "object", additionalProperties: { type: "string" } },
     ];
     expect(roots.map(hasMore)).toEqual([true, true]);
+    const emptyEach = { type: "object", oneOf: [{ type: "object" }, { anyOf: [node, node] }] };
+    expect(hasMore(emptyEach)).toBe(true);
     expect([node, { type: "object" }, { ...node, additionalProperties: false }].map(hasMore)).toEqual([false, false, false]);
   });
 
+  test("that is one of several objects has the fields of each, and requires what each of them requires", () => {
+    const card = {
+      type: "object",
+      properties: {
+        kind: { type: "string", const: "card" },
+        number: { type: "string", default: "4" },
+        note: { type: "string", default: "n" },
+      },
+      required: ["kind", "number"],
+      additionalProperties: false,
+    };
+    const cash = { type: "object", properties: { kind: { const: "cash" }, note: { type: "string", default: "n" } }, required: ["kind"] };
+    const schema = {
+      oneOf: [{ $ref: "#/$defs/Card" }, cash],
+      properties: { amount: { type: "number" } },
+      required: ["amount"],
+      $defs: { Card: card },
+    };
+    expect(fieldsOf(schema)).toMatchObject([
+      { name: "kind", kind: "choice", isRequired: true, choices: [{ value: "card" }, { value: "cash" }] },
+      { name: "number", kind: "text", isRequired: false },
+      { name: "note", default: "n", isRequired: false },
+      { name: "amount", kind: "number", isRequired: true },
+    ]);
+    // It would be sent with cash, which has no number.
+    expect(fieldsOf(schema)[1]).not.toHaveProperty("default");
+    expect(hasMore(schema)).toBe(false);
+    const oneOfTwo = { type: "object", properties: { id: {}, name: {} }, anyOf: [{ required: ["id"] }, { required: ["name"] }] };
+    expect([fieldsOf(oneOfTwo).map(({ name, isRequired }) => [name, isRequired]), hasMore(oneOfTwo)]).toEqual([
+      [
+        ["id", false],
+        ["name", false],
+      ],
+      false,
+    ]);
+  });
+
+  test("has a text that looks like another choice in quotes", () => {
+    const [field] = fieldsOf(form({ at: { enum: ["1", 1, "true", true, "auto"] } }));
+    expect(field?.choices.map(({ value }) => value)).toEqual(['"1"', "1", '"true"', "true", "auto"]);
+    expect(field?.choices.map(({ value }) => readTyped(value, field))).toEqual(["1", 1, "true", true, "auto"]);
+  });
+
+  test("of any type is JSON, or a text where it may be one", () => {
+    const text = { anyOf: [{ type: "string" }, { type: "array" }] };
+    const read = (typed: string, schema: JsonObject) => readAny(typed, schema)?.value;
+    expect([read("5", text), read("[5]", text), read("hello", text), read('"5"', text)]).toEqual(["5", [5], "hello", "5"]);
+    expect([read("5", {}), read("hello", {}), read("{", {}), read("null", { type: ["string", "null"] })]).toEqual([
+      5,
+      "hello",
+      undefined,
+      null,
+    ]);
+    expect(read("hello", { anyOf: [{ type: "object" }, { type: "number" }] })).toBeUndefined();
+  });
+
   test("of a hostile schema costs little", () => {
+    const alternatives = Array.from({ length: 4_000 }, (_, each) => ({ properties: { [`f${each}`]: {}, kind: { const: each } } }));
+    expect(fieldsOf({ oneOf: alternatives })).toHaveLength(4_001);
     const levels = Object.fromEntries(
       Array.from({ length: 60 }, (_, level) => [
         `d${level}`,

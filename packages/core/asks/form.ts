@@ -44,7 +44,8 @@ export interface Field {
 /** The fields of a schema. Properties that are not schemas are skipped. */
 export function fieldsOf(schema: JsonObject): readonly Field[] {
   const whole = { schema, left: READ_MAX };
-  const root = read(schema, whole).schema;
+  const given = read(schema, whole).schema;
+  const root = withAlternatives(given, whole) ?? given;
   const { properties } = root;
   if (!isJsonObject(properties)) return [];
   const required = textsIn(root["required"]);
@@ -59,11 +60,73 @@ export function rootOf(schema: JsonObject): JsonObject {
 }
 
 /**
+ * The object with the fields of all its alternatives, such as those of a discriminated union: a person leaves the ones of
+ * the others empty. The schema itself still judges which go together. Undefined if an alternative is more than an object
+ * with named fields.
+ */
+function withAlternatives(root: JsonObject, whole: Whole): JsonObject | undefined {
+  const { anyOf, oneOf, ...rest } = root;
+  const given = oneOf ?? anyOf;
+  if (!Array.isArray(given) || given.length === 0 || (anyOf !== undefined && oneOf !== undefined)) return undefined;
+  const parts = given.map((each) => (isJsonObject(each) ? read(each, whole).schema : {}));
+  if (!parts.every(isPlainObject)) return undefined;
+  const own = isJsonObject(rest["properties"]) ? rest["properties"] : {};
+  const spelt = new Map<string, Json[]>();
+  for (const [name, each] of parts.flatMap(({ properties: named = {} }) => Object.entries(named))) {
+    const before = spelt.get(name);
+    if (before) before.push(each);
+    else spelt.set(name, [each]);
+  }
+  const properties = [...spelt].map(([name, schemas]): [string, Json] => {
+    const [first = null, ...others] = new Map(schemas.map((each) => [JSON.stringify(each), each])).values();
+    const schema = others.length === 0 ? first : { anyOf: [first, ...others] };
+    if (schemas.length === parts.length || !isJsonObject(schema)) return [name, schema];
+    // A default would be sent with the fields of another alternative.
+    const { default: _, ...without } = read(schema, whole).schema;
+    return [name, without];
+  });
+  const wanted = parts.map(({ required }) => new Set(textsIn(required)));
+  // Nobody could enter it as a field.
+  if (wanted.some((names) => [...names].some((name) => !spelt.has(name) && !Object.hasOwn(own, name)))) return undefined;
+  const [one, ...more] = wanted;
+  const always = [...(one ?? [])].filter((name) => more.every((each) => each.has(name)));
+  return {
+    ...rest,
+    type: "object",
+    // What the root says of a field is about each alternative.
+    properties: { ...Object.fromEntries(properties), ...own },
+    required: [...textsIn(rest["required"]), ...always],
+  };
+}
+
+type PlainObject = JsonObject & { readonly properties?: JsonObject };
+
+function isPlainObject(schema: JsonObject): schema is PlainObject {
+  const { properties = {}, required = [], type = "object", ...others } = schema;
+  if (!isJsonObject(properties)) return false;
+  const isNamed = Object.keys(properties).length > 0 || textsIn(required).length > 0;
+  return type === "object" && isNamed && Object.keys(others).every((keyword) => BESIDE_FIELDS.has(keyword));
+}
+
+const BESIDE_FIELDS: ReadonlySet<string> = new Set([
+  "$schema",
+  "$id",
+  "$comment",
+  "title",
+  "description",
+  "examples",
+  "additionalProperties",
+  "unevaluatedProperties",
+]);
+
+/**
  * Whether members beyond `fieldsOf` may be required or allowed: by alternatives at the root, or by names that the
  * author does not know. They are entered as one JSON object.
  */
 export function hasMore(schema: JsonObject): boolean {
-  const { properties, additionalProperties, patternProperties, ...root } = rootOf(schema);
+  const whole = { schema, left: READ_MAX };
+  const given = read(schema, whole).schema;
+  const { properties, additionalProperties, patternProperties, ...root } = withAlternatives(given, whole) ?? given;
   const isOpen = additionalProperties === true || isJsonObject(additionalProperties) || isJsonObject(patternProperties);
   const hasFields = isJsonObject(properties) && Object.keys(properties).length > 0;
   return ["oneOf", "anyOf", "allOf", "$ref", "if"].some((keyword) => root[keyword] !== undefined) || (isOpen && !hasFields);
@@ -243,6 +306,15 @@ export function valueOf({ value, json = value }: Choice): Json {
 
 /** The choices that a schema offers, of any type. A schema of a boolean offers its two values without being a choice. */
 function anyChoicesOf(schema: JsonObject): readonly Choice[] | undefined {
+  const choices = mixedChoicesOf(schema);
+  const others = new Set(choices?.flatMap(({ value, json }) => (json === undefined ? [] : [value])));
+  // The text "1" beside the number 1 is typed with its quotes.
+  return choices?.map((each) =>
+    each.json === undefined && others.has(each.value) ? { ...each, value: JSON.stringify(each.value), json: each.value } : each,
+  );
+}
+
+function mixedChoicesOf(schema: JsonObject): readonly Choice[] | undefined {
   const { const: only, title, enum: values, oneOf, anyOf } = schema;
   const texts = choicesOf(schema);
   if (texts) return texts;
@@ -250,7 +322,7 @@ function anyChoicesOf(schema: JsonObject): readonly Choice[] | undefined {
   if (Array.isArray(values) && values.length > 0) return values.map((value) => choice(value));
   const alternatives = oneOf ?? anyOf;
   if (!Array.isArray(alternatives) || alternatives.length === 0) return undefined;
-  const choices = alternatives.map((alternative) => (isJsonObject(alternative) ? anyChoicesOf(alternative) : undefined));
+  const choices = alternatives.map((alternative) => (isJsonObject(alternative) ? mixedChoicesOf(alternative) : undefined));
   return choices.every((each) => each !== undefined) ? choices.flat() : undefined;
 }
 
@@ -314,6 +386,32 @@ export function readTyped(
   }
 }
 
+/**
+ * Reads a value of a field that has no one type: JSON, or a text where the field may be one. What looks like a number is
+ * that only if the field may be one. Undefined for broken JSON.
+ */
+export function readAny(typed: string, schema: JsonObject): { readonly value: Json } | undefined {
+  const types = typesIn(schema);
+  let value: Json;
+  try {
+    value = JSON.parse(typed) as Json;
+  } catch {
+    const isText = !/^\s*[{["]/.test(typed) && (types?.includes("string") ?? true);
+    return isText ? { value: typed } : undefined;
+  }
+  if (!types?.includes("string")) return { value };
+  const type = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+  return { value: types.includes(type) || (Number.isInteger(value) && types.includes("integer")) ? value : typed };
+}
+
+/** Undefined if the schema allows values of any type. */
+function typesIn({ type, anyOf, oneOf = anyOf }: JsonObject): readonly Json[] | undefined {
+  if (type !== undefined) return Array.isArray(type) ? type : [type];
+  if (!Array.isArray(oneOf)) return undefined;
+  const types = oneOf.map((each) => (isJsonObject(each) ? typesIn(each) : undefined));
+  return types.every((each) => each !== undefined) ? types.flat() : undefined;
+}
+
 function chosen(text: string, choices: readonly Choice[]): Json {
   const found = choices.find(({ value }) => value === text);
   return found ? valueOf(found) : text;
@@ -334,6 +432,11 @@ export function kindOfItems({ items }: JsonObject): "text" | "number" | "integer
   const type = isJsonObject(items) ? items["type"] : undefined;
   if (type === "string") return "text";
   return type === "number" || type === "integer" || type === "boolean" ? type : undefined;
+}
+
+/** Whether the field has no one type, so that its values are read by `readAny`. */
+export function isAny({ kind, schema }: Pick<Field, "kind" | "schema">): boolean {
+  return kind === "text" && typeof schema["type"] !== "string";
 }
 
 /** The field that a violation is about, by its JSON pointer: `/content/partySize`. */
