@@ -16,6 +16,7 @@ import { openSession } from "./session-client.fixture.ts";
 const asking = catalogue([
   defineTool({
     name: "connect",
+    title: "Connect the Calendar",
     input: z.object({ message: z.string().default("Your key?"), to: z.string().optional(), timeout: z.string().optional() }),
     async run({ message, to, timeout }, ctx) {
       const audience = to === undefined ? {} : { to: { people: [to] } };
@@ -85,6 +86,7 @@ describe("a secret", () => {
     const { here, there, at, get, services, taskId, logged } = await asked();
     const { status, text, fields } = await open(at(here));
     expect([status, text]).toEqual([200, expect.stringContaining("Your key?")]);
+    expect(text).toContain("<bdi>Connect the Calendar</bdi>");
 
     const sent = await send(at(there), { ...fields, action: "accept", secret: "hunter2-☃" });
     expect([sent.status, sentence(sent.text)]).toEqual([200, expect.stringContaining("The tool has received your answer")]);

@@ -198,6 +198,7 @@ const alternatives: fc.Arbitrary<FormCase> = fc
 // ── doors ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const valueIn = (content: JsonObject, { name: at }: Field): Json | undefined => (Object.hasOwn(content, at) ? content[at] : undefined);
+const asText = (value: Json) => (typeof value === "string" ? value : JSON.stringify(value));
 const shown = (input: Input, value: Json): Typed => untouched({ ...input, default: value });
 
 /** A form of the playground. */
@@ -222,9 +223,9 @@ function pageWithoutScript({ schema, content }: FormCase): unknown {
         ? []
         : ""
       : isYesOrNo(input)
-        ? String(value)
+        ? JSON.stringify(value)
         : input.control === "datetime"
-          ? localMoment(String(value), ZONE)
+          ? localMoment(asText(value), ZONE)
           : shown(input, value);
     if (Array.isArray(typed)) for (const each of typed as readonly string[]) body.append(controlName(index), each);
     else if (typed !== false) body.append(controlName(index), String(typed).replaceAll("\n", "\r\n"));

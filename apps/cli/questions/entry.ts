@@ -59,7 +59,7 @@ export function entryHint(field: Field): string | undefined {
 }
 
 /** Objects, and lists of more than words and numbers, are entered as JSON. */
-export function isJson({ kind, choices, schema }: Field): boolean {
+function isJson({ kind, choices, schema }: Field): boolean {
   return kind === "choices" ? choices.length === 0 && kindOfItems(schema) === undefined : schema["type"] === "object";
 }
 

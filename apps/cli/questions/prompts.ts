@@ -8,7 +8,7 @@ import { type Content, type Elicitation, type Form, isVisit, type Reply } from "
 import { ABANDONED, LATER } from "./abandoned.ts";
 import { pastedAsOneLine } from "./paste.ts";
 import { showUrl } from "./show.ts";
-import { entryHint, entryOf, hasLines, isBroken, isJson, parsed, readEntry } from "./entry.ts";
+import { entryHint, entryOf, hasLines, isBroken, parsed, readEntry } from "./entry.ts";
 import { clean, cleanLine, printToStderr, styled } from "../terminal/terminal.ts";
 
 /** With more choices than this, the prompt offers a search. */

@@ -73,12 +73,15 @@ export function scriptedFor(
   return { nowMs: clock.now(), person: signatures.sign(["drafts", tenant, principal].join("\n")) };
 }
 
-/** Adds the signed token of the form. */
-export function withFormToken(signatures: Signatures, { request, taskId, page, problem }: ToShow): Shown {
+/** Adds the signed token of the form, and what people call the tool that asks. */
+export function withFormToken(
+  { signatures, titleOf }: { readonly signatures: Signatures; readonly titleOf: TitleOf },
+  { request, taskId, page, problem }: ToShow,
+): Shown {
   const { caller, account } = request;
   const { key, digest } = page.ask;
   const token = signatures.sign(formText({ taskId, key, caller }, digest));
-  return { page, caller, account, reader: readerOf(request), token, ...(problem !== undefined && { problem }) };
+  return { page, called: titleOf(page.call), caller, account, reader: readerOf(request), token, ...(problem !== undefined && { problem }) };
 }
 
 /** The text that the token of a form signs. It binds the form to this person and to the ask as it was shown. */

@@ -88,7 +88,7 @@ export function createGrants({ services, titleOf, addresses, seal, signatures, o
   function show(reply: FastifyReply, toShow: ToShow): FastifyReply {
     const { taskId, page } = toShow;
     const { provider, scopes } = oauthPage(page);
-    const shown = withFormToken(signatures, toShow);
+    const shown = withFormToken({ signatures, titleOf }, toShow);
     const text = grantPage({ shown, title: providerOf(provider).title, scopes, action: addresses.urlOf(taskId, page.ask.key) });
     return sendShown(reply, toShow, text);
   }

@@ -58,7 +58,7 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
     toShow: ToShow,
     { isOfOthers = false, ...again }: Again & { readonly isOfOthers?: boolean } = {},
   ): Promise<FastifyReply> {
-    const shown = withFormToken(signatures, toShow);
+    const shown = withFormToken({ signatures, titleOf }, toShow);
     const { caller, account, reader, token, page } = shown;
     // Empty: to the address at which the page was opened, with its ticket.
     const around = await aroundOf(services, { taskId: toShow.taskId, key: page.ask.key, caller, door: DOOR }, page);

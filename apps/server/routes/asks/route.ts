@@ -283,9 +283,9 @@ export function asksRoute(
       case "oauth":
         return grants.show(reply, toShow);
       case "files":
-        return sendShown(reply, toShow, filesPage({ wanted: within(page.page), shown: withFormToken(signatures, toShow) }));
+        return sendShown(reply, toShow, filesPage({ wanted: within(page.page), shown: withFormToken({ signatures, titleOf }, toShow) }));
       case "secret":
-        return sendShown(reply, toShow, secretPage(withFormToken(signatures, toShow)));
+        return sendShown(reply, toShow, secretPage(withFormToken({ signatures, titleOf }, toShow)));
     }
   }
 

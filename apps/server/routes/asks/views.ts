@@ -9,6 +9,8 @@ import { type Html, markup, page, say } from "./html.ts";
 
 export interface Shown {
   readonly page: OpenPage;
+  /** The title of the tool that asks. */
+  readonly called: string;
   readonly caller: Caller;
   readonly account: Account | undefined;
   readonly reader: Reader;
@@ -20,7 +22,7 @@ export interface Shown {
 /** Longest secret. Keys and certificates fit. */
 export const SECRET_CHARS_MAX = 16_384;
 
-export function secretPage({ page: { ask, message, call }, caller, account, reader, token, problem }: Shown): string {
+export function secretPage({ page: { ask, message }, called, caller, account, reader, token, problem }: Shown): string {
   const { texts } = reader;
   const fault = problem === undefined ? undefined : markup`<p class="bad" id="problem" role="alert">${problem}</p>`;
   // The control has the focus, so a screen reader says what it is described by, and nothing that stands before it.
@@ -28,7 +30,7 @@ export function secretPage({ page: { ask, message, call }, caller, account, read
   const invalid = problem === undefined ? undefined : markup` aria-invalid="true"`;
   return page(
     { reader, title: texts.secret.title },
-    markup`${toolAsks(texts, { ask, message, call })}
+    markup`${toolAsks(texts, { ask, message }, called)}
 <form method="post" autocomplete="off" class="flow">
 ${hiddenFields(ask.digest, token)}
 ${fault}
@@ -43,12 +45,12 @@ ${loggedInAs(texts, caller, account)}`,
 
 export function filesPage({
   wanted,
-  shown: { page: asked, caller, account, reader, token, problem },
+  shown: { page: asked, called, caller, account, reader, token, problem },
 }: {
   readonly wanted: FilesWanted;
   readonly shown: Shown;
 }): string {
-  const { ask, message, call } = asked;
+  const { ask, message } = asked;
   const { accept, bytesMax, countMax } = wanted;
   const { texts } = reader;
   const { files } = texts;
@@ -60,7 +62,7 @@ export function filesPage({
   const types = accept.length === 0 ? "" : filled(files.types, { types: accept.join(", ") });
   return page(
     { reader, title: isOne ? files.titleOne : files.titleMany },
-    markup`${toolAsks(texts, { ask, message, call })}
+    markup`${toolAsks(texts, { ask, message }, called)}
 <form method="post" enctype="multipart/form-data" id="upload" class="flow">
 ${hiddenFields(ask.digest, token)}
 ${fault}
@@ -83,12 +85,17 @@ export interface GrantView {
   readonly action: string;
 }
 
-export function grantPage({ shown: { page: asked, caller, account, reader, token, problem }, title, scopes, action }: GrantView): string {
+export function grantPage({
+  shown: { page: asked, called, caller, account, reader, token, problem },
+  title,
+  scopes,
+  action,
+}: GrantView): string {
   const { texts } = reader;
   const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
   return page(
     { reader, title: filled(texts.grant.title, { title }) },
-    markup`${toolAsks(texts, asked)}
+    markup`${toolAsks(texts, asked, called)}
 <p>${say(texts.grant.wants, { title: markup`<strong>${title}</strong>` })}</p>
 <ul>${scopes.map((scope) => markup`<li>${scope}</li>`)}</ul>
 <form method="post" action="${action}" class="flow">
@@ -102,14 +109,14 @@ ${loggedInAs(texts, caller, account)}`,
 }
 
 export function visitPage(
-  { page: asked, caller, account, reader, token, problem }: Shown,
+  { page: asked, called, caller, account, reader, token, problem }: Shown,
   { host, action }: { readonly host: string; readonly action: string },
 ): string {
   const { texts } = reader;
   const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
   return page(
     { reader, title: filled(texts.visit.title, { host }) },
-    markup`${toolAsks(texts, asked)}
+    markup`${toolAsks(texts, asked, called)}
 <p>${say(texts.visit.sends, { host: markup`<strong>${host}</strong>` })}</p>
 <form method="post" action="${action}" class="flow">
 ${hiddenFields(asked.ask.digest, token)}
@@ -134,10 +141,10 @@ export function awayPage(reader: Reader, title: string, url: string): string {
   );
 }
 
-function toolAsks(texts: Texts, { ask, message, call }: Pick<OpenPage, "ask" | "message" | "call">): Html {
+function toolAsks(texts: Texts, { ask, message }: Pick<OpenPage, "ask" | "message">, called: string): Html {
   const { question } = texts;
   const { context = [] } = aboutOf(ask.request) ?? {};
-  return markup`<p>${say(question.says, { tool: markup`<strong><bdi>${call.name}</bdi></strong>` })}</p>
+  return markup`<p>${say(question.says, { tool: markup`<strong><bdi>${called}</bdi></strong>` })}</p>
 <p class="said" id="said" dir="auto">${message}</p>
 ${contextView(texts, context)}`;
 }

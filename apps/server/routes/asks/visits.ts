@@ -45,7 +45,7 @@ export function createVisits({ services, titleOf, addresses, seal, signatures }:
   function show(reply: FastifyReply, toShow: ToShow): FastifyReply {
     const { taskId, page } = toShow;
     const action = addresses.urlOf(taskId, page.ask.key);
-    const text = visitPage(withFormToken(signatures, toShow), { host: new URL(otherPage(page).url).host, action });
+    const text = visitPage(withFormToken({ signatures, titleOf }, toShow), { host: new URL(otherPage(page).url).host, action });
     return sendShown(reply, toShow, text);
   }
 

@@ -193,7 +193,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
       (asked.page.kind === "form" || asked.page.kind === "link")
     )
       noteShown(services, ref, { id: taskId, call: asked.call }, [asked.ask]);
-    const { token } = withFormToken(signatures, { request, taskId, page: asked });
+    const { token } = withFormToken({ signatures, titleOf }, { request, taskId, page: asked });
     const around = await aroundOf(services, ref, asked);
     const shown = { page: asked, caller, reader, token, nowMs: services.clock.now(), action: pathOf(taskId, key) };
     const question = questionView({ ...shown, around, titleOf, isInInbox: true, isOfOthers });
@@ -230,7 +230,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
       caller,
       reader: readerOf(request),
       nowMs: services.clock.now(),
-      tokenOf: (taskId, page) => withFormToken(signatures, { request, taskId, page }).token,
+      tokenOf: (taskId, page) => withFormToken({ signatures, titleOf }, { request, taskId, page }).token,
       action: `${rootOf(request)}${BATCH_PATH.slice(1)}${ticket === undefined ? "" : `?${new URLSearchParams({ k: ticket }).toString()}`}`,
       ...again,
     });
