@@ -42,7 +42,7 @@ rules:
   - { name: refunds, title: Refunds, tools: [refund], action: approve, by: { groups: [ops] }, not: caller }
   - { name: no-etc, tools: [move], when: "args.to.startsWith('/etc/')", action: deny }
   - { name: board, title: Of the board, tools: [move], when: "args.to.startsWith('/board/')", action: approve, by: { groups: [board] } }
-  - { name: moves, title: Moving, tools: [move], action: approve, by: { groups: [ops] }, not: caller, edit: [to] }
+  - { name: moves, title: Moving, tools: [move], action: approve, by: { groups: [ops] }, not: caller, edit: [to], allow: [delegate], escalate: { after: 1h, to: tenant } }
   - { name: forced, title: Forcing, tools: [remote], when: "has(args.force) && args.force", action: approve, by: { groups: [ops] }, not: caller }
   - { name: prompts, title: Prompts that act, prompts: [acting], action: approve, by: { groups: [ops] }, not: caller }
 `;
@@ -328,6 +328,24 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
       },
     ]),
   ),
+  "an approval that is handed on to the caller": async ({ call, front, openAsk, answer }) => {
+    await call("move", { from: "/tmp/a", to: "/tmp/b" });
+    const ask = await openAsk();
+    const url = new URL(`/api/v1/asks/${ask.taskId}/${ask.key}/delegate`, front.url);
+    const headers = { "content-type": "application/json", "x-principal": "bob" };
+    const to = { people: ["ann", "ann-2"], groups: ["ops"] };
+    await fetch(url, { method: "POST", headers, body: JSON.stringify({ to, reason: "You know best" }) });
+    for (const who of ["ann", "ann's other client", "eve", "umbrella"] as const)
+      expect(await answer(who, ask, { action: "accept", content: { to: "/tmp/b" } })).toBeGreaterThanOrEqual(403);
+  },
+  "an approval that is handed on although its rule does not allow it": async ({ call, front, openAsk, answer }) => {
+    await call("wire");
+    const ask = await openAsk();
+    const url = new URL(`/api/v1/asks/${ask.taskId}/${ask.key}/delegate`, front.url);
+    const headers = { "content-type": "application/json", "x-principal": "bob" };
+    const sent = await fetch(url, { method: "POST", headers, body: JSON.stringify({ to: { people: ["eve"] }, reason: "x" }) });
+    expect([sent.status, await answer("eve", ask)]).toEqual([403, 404]);
+  },
   "the caller's own change": async ({ call, openAsk, answer }) => {
     await call("move", { from: "/tmp/a", to: "/tmp/b" });
     const ask = await openAsk();

@@ -15,7 +15,7 @@
  */
 import { type AskAbout, type Audience, cut, type Json, type JsonObject } from "@parley/core";
 import { withDefaults } from "./defaults.ts";
-import type { Called, Risk } from "./rules.ts";
+import type { Called, Risk, RuleAbout } from "./rules.ts";
 
 type Part = NonNullable<AskAbout["context"]>[number];
 
@@ -38,6 +38,7 @@ export interface Approval {
   readonly title: string;
   readonly redact: readonly string[];
   readonly risk: Risk;
+  readonly about?: RuleAbout | undefined;
   /** Why the call is made, as the caller says. */
   readonly reason?: string | undefined;
 }
@@ -46,9 +47,10 @@ export function approvalMessage({ name, title }: Called, decided: Pick<Approval,
   return `${decided.title}: approve this call of ${visible(cut(title ?? name, TOOL_CHARS_MAX))}?`;
 }
 
-export function aboutCall(called: Called, args: JsonObject, { redact, risk, reason }: Approval): AskAbout {
+export function aboutCall(called: Called, args: JsonObject, { redact, risk, reason, about }: Approval): AskAbout {
   return {
     ...(risk !== "medium" && { priority: risk }),
+    ...about,
     context: [toolPart(called), ...argumentParts(called, args, redact), ...reasonParts(reason)],
   };
 }

@@ -325,6 +325,21 @@ test.each([
   },
 );
 
+test("a rule says when people are reminded, who is asked as well, and whether they may hand it on", async () => {
+  const more = { remind: ["4h", "8h"], escalate: { after: "10h", to: { roles: ["lead"] } }, allow: ["delegate" as const] };
+  const { asks } = await startTool(behind(wiring().tool, rulesOf({ default: "allow", rules: [{ ...BY_OPS, ...more }] })).gated, {
+    amount: 40,
+  });
+  expect(asks[0]?.request).toMatchObject({
+    about: {
+      remindMs: [4 * 3_600_000, 8 * 3_600_000],
+      escalate: [{ afterMs: 10 * 3_600_000, to: { roles: ["lead"] } }],
+      allow: ["delegate"],
+      context: [{ title: "Tool" }, { title: "Arguments" }],
+    },
+  });
+});
+
 test("calls that differ only in what is not shown are different questions", async () => {
   const rules = rulesOf({ default: "allow", rules: [{ ...BY_OPS, redact: ["/iban"] }] });
   const asked = async (iban: string) => (await startTool(behind(wiring().tool, rules).gated, { amount: 40, iban })).asks[0]?.digest;

@@ -234,6 +234,26 @@ test.each<[string, unknown, RegExp]>([
     { default: "allow", rules: [{ name: "a", action: "allow", when: "tool.title.size() > 3" }] },
     /uses tool\.title; there are tool\.name, tool\.version, tool\.annotations$/,
   ],
+  ...(
+    [
+      ["a reminder after the end", { remind: "2d" }, "remind"],
+      ["reminders in another order", { remind: ["8h", "4h"] }, "remind"],
+      ["a reminder at once", { remind: "10s" }, "remind"],
+      ["a time that is none", { remind: "soon" }, "remind"],
+      ["an escalation to nobody new", { escalate: { after: "4h", to: { groups: ["ops"] } } }, "escalate"],
+      ["an escalation after the end", { escalate: [{ after: "25h", to: "tenant" }] }, "escalate"],
+      ["an escalation to nobody", { escalate: { after: "4h", to: {} } }, "escalate"],
+    ] as const
+  ).map(([what, more, field]): [string, unknown, RegExp] => [
+    what,
+    { default: "allow", rules: [{ name: "a", ...COLLEAGUE, timeout: "1d", ...more }] },
+    new RegExp(`^rules\\[0\\]\\.${field} \\(a\\): `),
+  ]),
+  [
+    "handing on what nobody approves",
+    { default: "allow", rules: [{ name: "a", action: "deny", allow: ["delegate"] }] },
+    /allow \(a\): belongs to/,
+  ],
   ["an unknown function", { default: "allow", rules: [{ name: "a", action: "allow", when: "now() == 1" }] }, /unbound function: now/],
   [
     "a loop in a loop",

@@ -9,15 +9,21 @@
 import { hash } from "node:crypto";
 import {
   type Addressees,
+  ALLOWANCES,
+  type AskAbout,
   type Audience,
   type Call,
   canonicalJson,
+  checkPrompts,
   type Duration,
+  ESCALATIONS_MAX,
   type Json,
   type JsonObject,
+  ParleyError,
   parseDuration,
   type Prompt,
   QUORUM_MAX,
+  REMINDERS_MAX,
   type Tool,
 } from "@parley/core";
 import { z } from "zod";
@@ -64,11 +70,15 @@ export type Decision =
       /** JSON Pointers (RFC 6901) to arguments that the approver is not shown. */
       readonly redact: readonly string[];
       readonly risk: Risk;
+      /** What else is asked with the question: reminders, further people, and what those who are asked may do. */
+      readonly about?: RuleAbout;
       /** Absent: an approval is for one call. */
       readonly standing?: Standing;
       /** Arguments that whoever approves may change: all, or those with these names. */
       readonly edit?: true | readonly string[];
     };
+
+export type RuleAbout = Pick<AskAbout, "allow" | "remindMs" | "escalate">;
 
 /** Of a yes that should have been a no. Approvals of high risk are asked for first, and marked as what cannot be undone. */
 export type Risk = z.output<typeof risk>;
@@ -104,6 +114,8 @@ const pattern = z
   .max(128)
   .regex(/^[A-Za-z0-9_.\-/]*\*?$|^\*[A-Za-z0-9_.\-/]+$/, "must be a tool's name, with one * at its beginning or its end at most");
 
+const time = z.string().max(32);
+const step = z.strictObject({ after: time, to: z.union([z.literal("tenant"), people]) });
 const risk = z.enum(["low", "medium", "high"]);
 
 const rule = z.strictObject({
@@ -127,6 +139,9 @@ const rule = z.strictObject({
   standing: z
     .strictObject({ for: z.string().max(32), uses: z.number().int().min(1).max(STANDING_USES_MAX).default(STANDING_USES) })
     .optional(),
+  remind: z.union([time, z.array(time).min(1).max(REMINDERS_MAX)]).optional(),
+  escalate: z.union([step, z.array(step).min(1).max(ESCALATIONS_MAX)]).optional(),
+  allow: z.array(z.enum(ALLOWANCES)).min(1).max(ALLOWANCES.length).optional(),
   edit: z.union([z.boolean(), z.array(z.string().min(1).max(64)).min(1).max(100)]).optional(),
 });
 const shape = z.strictObject({
@@ -242,7 +257,19 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
   } catch (error) {
     say("when", (error as Error).message);
   }
-  const onlyApprove = { by, not, quorum, timeout, redact: given.redact, risk: given.risk, standing: given.standing, edit: given.edit };
+  const onlyApprove = {
+    by,
+    not,
+    quorum,
+    timeout,
+    redact: given.redact,
+    risk: given.risk,
+    standing: given.standing,
+    edit: given.edit,
+    remind: given.remind,
+    escalate: given.escalate,
+    allow: given.allow,
+  };
   if (action !== "approve") {
     for (const [field, value] of Object.entries(onlyApprove)) if (value !== undefined) say(field, 'belongs to `action: "approve"`');
   } else if (by === undefined) {
@@ -269,6 +296,7 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
     if (prompts) say("edit", "is about arguments of tools, and this rule names prompts");
   }
   const audience = { to: by as "tenant" | Addressees, ...(not && { not }), ...(quorum !== undefined && { quorum }) } as Audience & Json;
+  const about = readAbout(given, { audience, timeoutMs, say });
   const matchers = { tool: tools?.map(matcherOf), prompt: prompts?.map(matcherOf) };
   const version = versionOf(given);
   return {
@@ -283,10 +311,45 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
     decide(digest) {
       if (action === "allow") return { type: "allow", rule: name };
       if (action === "deny") return { type: "deny", rule: name, version, title, reason: reason ?? "A rule of this deployment refuses it." };
-      const more = { ...(standing && { standing }), ...(given.edit && { edit: given.edit }) };
+      const more = { ...(standing && { standing }), ...(given.edit && { edit: given.edit }), ...(about && { about }) };
       return { type: "approve", rule: name, version, title, digest, audience, timeoutMs, redact, risk, ...more };
     },
   };
+}
+
+interface ReadAbout {
+  readonly audience: Audience;
+  readonly timeoutMs: number;
+  readonly say: Reading["say"];
+}
+
+/** By the rules for questions of tools, which the ask would break otherwise when it is asked. */
+function readAbout({ remind, escalate, allow }: z.output<typeof rule>, { audience, timeoutMs, say }: ReadAbout): RuleAbout | undefined {
+  if (remind === undefined && escalate === undefined && allow === undefined) return undefined;
+  let isReadable = true;
+  const msOf = (field: string, text: string) => {
+    try {
+      return parseDuration(text as Duration);
+    } catch (error) {
+      isReadable = false;
+      say(field, (error as Error).message);
+      return 0;
+    }
+  };
+  const about: RuleAbout = {
+    ...(allow && { allow }),
+    ...(remind !== undefined && { remindMs: [remind].flat().map((text) => msOf("remind", text)) }),
+    ...(escalate !== undefined && {
+      escalate: [escalate].flat().map(({ after, to }) => ({ afterMs: msOf("escalate", after), to: to as Audience["to"] })),
+    }),
+  };
+  try {
+    if (isReadable) checkPrompts("", { type: "form", message: "", schema: {}, about }, { audience, timeoutMs });
+  } catch (error) {
+    if (!(error instanceof ParleyError)) throw error;
+    for (const { path, message } of error.violations ?? []) say(path.slice(1).split("/")[0] ?? "", message);
+  }
+  return about;
 }
 
 function readStanding({ for: given, uses }: { readonly for: string; readonly uses: number }, say: Reading["say"]): Standing {

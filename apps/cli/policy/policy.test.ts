@@ -96,6 +96,24 @@ rules:
   });
 });
 
+test("it is said what else happens while a call waits", async () => {
+  const waits = join(directory, "waits.yaml");
+  writeFileSync(
+    waits,
+    `default: deny
+rules:
+  - { name: a, action: approve, by: { groups: [ops] }, edit: [to], allow: [delegate], remind: 1h, escalate: { after: 2h, to: { groups: [leads] } } }
+`,
+  );
+  await explainPolicy("x", { ...COMMON, file: waits });
+  expect(printed.split("\n").slice(3, -1)).toEqual([
+    "  reminded: after 3600 s",
+    "  later:    after 7200 s also groups leads",
+    "  handed on: those who are asked may hand it on to others",
+    "  edit:     the approver may change to",
+  ]);
+});
+
 test("the page's other rules are valid, and depend on the caller's groups as it says", async () => {
   const others = [...page.matchAll(/```yaml\n(rules:[\s\S]*?)```/g)].map(([, text]) => text);
   const [rules = ""] = others;

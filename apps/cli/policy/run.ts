@@ -1,6 +1,6 @@
 /** Implements `parley policy`, with the code that workers decide by. */
-import { openRulesFile } from "@parley/approvals";
-import { type JsonObject, membershipOf, type Prompt, type Tool } from "@parley/core";
+import { openRulesFile, type RuleAbout } from "@parley/approvals";
+import { type Audience, type JsonObject, membershipOf, type Prompt, type Tool } from "@parley/core";
 import { toolModules } from "@parley/node";
 import { loadCatalogue } from "@parley/sdk";
 import { counted } from "../terminal/counted.ts";
@@ -58,15 +58,11 @@ export async function explainPolicy(
       break;
     case "approve": {
       const { to, not, quorum } = decision.audience;
-      const asked =
-        to === "tenant"
-          ? "everyone of the tenant"
-          : Object.entries(to)
-              .map(([kind, names]) => `${kind} ${names.join(", ")}`)
-              .join("; ");
+      const asked = namesOf(to);
       print(`waits for approval: rule ${decision.rule} (${cleanLine(decision.title)})`);
       print(`  asked:    ${cleanLine(asked)}${not ? ", but not the caller" : ""}${quorum === undefined ? "" : `; ${quorum} must agree`}`);
       print(`  at most:  ${decision.timeoutMs / 1_000} s, then it is refused`);
+      if (decision.about) for (const line of aboutLines(decision.about)) print(line);
       if (decision.edit)
         print(`  edit:     the approver may change ${decision.edit === true ? "arguments" : cleanLine(decision.edit.join(", "))}`);
       if (decision.standing)
@@ -77,6 +73,21 @@ export async function explainPolicy(
   }
   for (const each of tried) if (each.held !== true) print(`  ${triedLine(each)}`);
   if (rules.isDryRun && decision.type !== "allow") print("The file is a dry run: the call runs at once all the same.");
+}
+
+function namesOf(to: Audience["to"]): string {
+  if (to === "tenant") return "everyone of the tenant";
+  return Object.entries(to)
+    .map(([kind, names]) => `${kind} ${names.join(", ")}`)
+    .join("; ");
+}
+
+function aboutLines({ remindMs = [], escalate = [], allow = [] }: RuleAbout): string[] {
+  return [
+    ...(remindMs.length > 0 ? [`  reminded: after ${remindMs.map((ms) => `${ms / 1_000} s`).join(", ")}`] : []),
+    ...escalate.map(({ afterMs, to }) => `  later:    after ${afterMs / 1_000} s also ${cleanLine(namesOf(to))}`),
+    ...(allow.includes("delegate") ? ["  handed on: those who are asked may hand it on to others"] : []),
+  ];
 }
 
 /** A condition that was looked at, in the order of the rules. */
