@@ -49,12 +49,12 @@ describe("the form has a field", () => {
     expect(fieldsIn(args)).toEqual({
       type: "object",
       properties: {
-        path: { type: "string", title: "path", default: "/a", minLength: 1, maxLength: 1_000 },
+        path: { type: "string", title: "path", default: "/a", minLength: 1, maxLength: 150 },
         mode: { type: "integer", title: "mode", default: 420, minimum: 0, maximum: 511 },
         ratio: { type: "number", title: "ratio", default: 0.5 },
         force: { type: "boolean", title: "force", default: true },
         level: { type: "string", title: "level", default: "low", enum: ["low", "high"] },
-        owner: { type: "string", title: "owner", default: "ada", maxLength: 1_000 },
+        owner: { type: "string", title: "owner", default: "ada", maxLength: 150 },
       },
       required: ["path", "mode", "ratio", "force", "level", "owner"],
     });

@@ -12,6 +12,8 @@ import { withDefaults } from "./defaults.ts";
 
 /** Of a text. A longer one is no field. */
 const TEXT_CHARS_MAX = 1_000;
+/** Of a text that has no more now: its field is one line, as it is. */
+const LINE_CHARS_MAX = 150;
 const FIELDS_MAX = 20;
 const CHOICES_MAX = 50;
 const NAME = /^[A-Za-z][\w-]{0,63}$/;
@@ -79,7 +81,7 @@ function propertyOf({ name, kind, choices, schema }: Field, value: Json): JsonOb
     case "text": {
       if (typeof value !== "string" || !isSeen(value)) return undefined;
       const { minLength = 0, maxLength = TEXT_CHARS_MAX } = schema;
-      const most = Math.min(numberOr(maxLength, TEXT_CHARS_MAX), TEXT_CHARS_MAX);
+      const most = Math.min(numberOr(maxLength, TEXT_CHARS_MAX), value.length > LINE_CHARS_MAX ? TEXT_CHARS_MAX : LINE_CHARS_MAX);
       if (value.length > most) return undefined;
       return { type: "string", ...common, ...(minLength !== 0 && { minLength }), maxLength: most };
     }

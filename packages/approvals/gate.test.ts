@@ -325,6 +325,15 @@ test.each([
   },
 );
 
+test("what may be changed is filled in, also where it cannot be undone", async () => {
+  const rules = rulesOf({ default: "allow", rules: [{ ...BY_OPS, risk: "high" as const, edit: true }] });
+  const { asks } = await startTool(behind(wiring().tool, rules).gated, { amount: 40 });
+  expect(asks[0]?.request).toMatchObject({
+    hints: { destructive: true, filledIn: true },
+    schema: { properties: { amount: { default: 40 } } },
+  });
+});
+
 test("a rule says when people are reminded, who is asked as well, and whether they may hand it on", async () => {
   const more = { remind: ["4h", "8h"], escalate: { after: "10h", to: { roles: ["lead"] } }, allow: ["delegate" as const] };
   const { asks } = await startTool(behind(wiring().tool, rulesOf({ default: "allow", rules: [{ ...BY_OPS, ...more }] })).gated, {

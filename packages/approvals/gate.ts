@@ -241,7 +241,12 @@ function approvalRequest(
   const { edit } = decided;
   const form = {
     type: "form",
-    hints: { submitLabel: "Approve", cancelLabel: "Refuse", ...(decided.risk === "high" && { destructive: true }) },
+    hints: {
+      submitLabel: "Approve",
+      cancelLabel: "Refuse",
+      ...(decided.risk === "high" && { destructive: true }),
+      ...(edit && { filledIn: true }),
+    },
   } as const;
   return {
     request: {

@@ -3,7 +3,7 @@
  * else may answer in the meantime.
  */
 import { autocomplete, autocompleteMultiselect, confirm, isCancel, multiselect, note, select, text } from "@clack/prompts";
-import { type Field, fieldsOf, hasMore, isRisky, type Json, type JsonObject, REASON_CHARS_MAX, valueOf } from "@parley/core";
+import { type Field, fieldsOf, hasMore, isFilledIn, isRisky, type Json, type JsonObject, REASON_CHARS_MAX, valueOf } from "@parley/core";
 import { type Content, type Elicitation, type Form, isVisit, type Reply } from "./form.ts";
 import { ABANDONED, LATER } from "./abandoned.ts";
 import { pastedAsOneLine } from "./paste.ts";
@@ -56,7 +56,9 @@ export async function promptFor(asked: Elicitation, { signal, about, refused }: 
   const options: Options = { signal, output: process.stderr };
   if (isVisit(asked)) return await promptToVisit(asked, options, about);
   if (!refused) {
-    const risk = isRisky({ hints: hintsOf(asked) }) ? [styled("red", "This cannot be undone. Nothing is chosen for you.")] : [];
+    const hints = hintsOf(asked);
+    const more = isFilledIn({ hints }) ? "The fields show what will be done." : "Nothing is chosen for you.";
+    const risk = isRisky({ hints }) ? [styled("red", `This cannot be undone. ${more}`)] : [];
     note([clean(asked.message), ...(about?.notes ?? []), ...risk].join("\n\n"), about?.title ?? "A tool asks", { output: process.stderr });
     const yesOrNo = about?.hasQuorum ? undefined : confirmOf(asked);
     if (yesOrNo) return await promptToConfirm(asked, yesOrNo, options);

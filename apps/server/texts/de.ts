@@ -270,6 +270,7 @@ export const DE: Texts = {
     thenFail: "danach schlägt der Aufruf fehl",
     thenDefault: "danach nimmt das Werkzeug diese Antwort: {answer}",
     risk: "Das lässt sich nicht rückgängig machen. Nichts ist vorausgewählt.",
+    riskFilledIn: "Das lässt sich nicht rückgängig machen. Die Felder zeigen, was getan wird.",
     optional: "freiwillig",
     answer: "Antworten",
     decline: "Ablehnen",

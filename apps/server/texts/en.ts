@@ -279,6 +279,7 @@ export const EN = {
     thenFail: "then the call fails",
     thenDefault: "then the tool takes this answer: {answer}",
     risk: "This cannot be undone. Nothing is chosen for you.",
+    riskFilledIn: "This cannot be undone. The fields show what will be done.",
     optional: "optional",
     answer: "Answer",
     decline: "Decline",

@@ -1,13 +1,14 @@
 /** What a person typed into a form that came without script: from the body of the request to the content of the answer. */
-import { isRisky, type JsonObject } from "@parley/core";
+import { isFilledIn, isRisky, type JsonObject } from "@parley/core";
 import { contentOf, type Draft, type Input, inputsOf, type Problems, type Typed } from "@parley/web/form";
 import { inZone, toZone } from "./wall-clock.ts";
 
 /** How a question is shown: with which controls, and how carefully. */
 export interface QuestionForm {
   readonly inputs: readonly Input[];
-  /** It cannot be undone: nothing is chosen in advance. */
+  /** It cannot be undone: nothing is chosen in advance, unless the fields show what will be done. */
   readonly isRisky: boolean;
+  readonly isFilledIn: boolean;
   /** One yes or no, which is answered with two buttons. */
   readonly isConfirm: boolean;
   readonly hints: JsonObject;
@@ -22,10 +23,11 @@ export interface Asked {
 
 export function questionForm({ schema, hints = {}, quorum }: Asked): QuestionForm {
   const risky = isRisky({ hints });
-  const inputs = inputsOf(schema).map((input) => (risky ? withoutDefault(input) : input));
+  const filledIn = isFilledIn({ hints });
+  const inputs = inputsOf(schema).map((input) => (risky && !filledIn ? withoutDefault(input) : input));
   const [only, ...others] = inputs;
   const isConfirm = others.length === 0 && only !== undefined && isYesOrNo(only) && only.isRequired && quorum === undefined;
-  return { inputs, isRisky: risky, isConfirm, hints };
+  return { inputs, isRisky: risky, isFilledIn: filledIn, isConfirm, hints };
 }
 
 /** Required, because a field that is left out gets its default. */

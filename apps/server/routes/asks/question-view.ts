@@ -243,7 +243,7 @@ ${general === undefined ? undefined : markup`<p dir="auto">${inWords(reader, gen
   return markup`<form class="flow question" method="post" action="${action}" novalidate data-drafts${together && markup` data-said="${together.said}"`}${made.isRisky ? markup` data-risky` : undefined}>
 ${together?.hidden ?? hiddenFields(asked.ask.digest, token)}<input type="hidden" name="zone" value="${zoneOf(reader)}">
 ${fault}
-${made.isRisky ? markup`<p class="risk">${texts.question.risk}</p>` : undefined}
+${made.isRisky ? markup`<p class="risk">${made.isFilledIn ? texts.question.riskFilledIn : texts.question.risk}</p>` : undefined}
 ${made.isConfirm ? confirmNotes(made, problems) : markup`<div class="fields">${made.inputs.map((input, index) => field(view, input, index))}</div>`}
 ${made.isConfirm ? confirmButtons(texts, made, together?.count) : markup`${why(texts)}${buttons(texts, made, together?.count)}`}
 </form>`;
