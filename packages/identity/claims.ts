@@ -127,8 +127,10 @@ function displayNameOf(claim: unknown): string | undefined {
   const plain = claim
     .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ")
     .trim()
-    .slice(0, DISPLAY_NAME_CHARS_MAX);
-  return plain !== "" && plain.isWellFormed() ? plain : undefined;
+    .slice(0, DISPLAY_NAME_CHARS_MAX)
+    // The half of an emoji that was cut.
+    .replace(/[\uD800-\uDBFF]$/, "");
+  return plain === "" ? undefined : plain;
 }
 
 interface Identified {

@@ -131,6 +131,7 @@ describe("an access token", () => {
   test.each([
     ["  Ada\n\u202eLovelace ", "Ada Lovelace"],
     ["x".repeat(200), "x".repeat(100)],
+    [`${"x".repeat(99)}😀`, "x".repeat(99)],
     // Readers would take these for verified.
     ["boss@example.com", undefined],
     ["sub:7", undefined],
