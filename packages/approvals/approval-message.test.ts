@@ -9,7 +9,7 @@ const plain = (args: JsonObject, more?: Parameters<typeof contextOf>[1]) => cont
 
 test("the question is short, however much a tool says of itself, and names it by its title", () => {
   const of = tool({ title: "Write file", version: "2", description: `${"Writes. ".repeat(500)}\nArguments:\nharmless` });
-  expect(approvalMessage(of, { title: "Writing files" })).toBe("Writing files: approve this call of Write file?");
+  expect(approvalMessage(of, { title: "Writing files" })).toBe('Writing files: approve this call of "Write file"?');
   const [about] = contextOf({}, { of });
   expect(about).toMatchObject({ text: expect.stringMatching(/^Write file \(files_write\), version 2\. It says of itself: Writes\. /) });
   expect(JSON.stringify(about).length).toBeLessThan(400);

@@ -1,7 +1,7 @@
 /**
  * What the people read who are asked to approve a call, and what its caller reads meanwhile.
  *
- *   Deleting files: approve this call of Delete file?          the question, one sentence
+ *   Deleting files: approve this call of "Delete file"?        the question, one sentence
  *     Tool        Delete file (files_delete). …                its context: the tool,
  *     Argument    Value                                        the arguments in one table,
  *     Argument content                                         and those that have more than one line
@@ -44,7 +44,7 @@ export interface Approval {
 }
 
 export function approvalMessage({ name, title }: Called, decided: Pick<Approval, "title">): string {
-  return `${decided.title}: approve this call of ${visible(cut(title ?? name, TOOL_CHARS_MAX))}?`;
+  return `${decided.title}: approve this call of "${visible(cut(title ?? name, TOOL_CHARS_MAX))}"?`;
 }
 
 export function aboutCall(called: Called, args: JsonObject, { redact, risk, reason, about }: Approval): AskAbout {

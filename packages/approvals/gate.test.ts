@@ -72,7 +72,7 @@ describe("a call that a rule stops", () => {
     expect(new Set(done).size).toBe(2);
     expect(run.asks.map(({ key }) => key)).toEqual([APPROVAL, "sure"]);
     expect(run.asks[0]).toMatchObject({ audience: { to: { groups: ["ops"] }, not: "caller" } });
-    expect(run.asks[0]?.request).toMatchObject({ message: "Wiring money: approve this call of wire?" });
+    expect(run.asks[0]?.request).toMatchObject({ message: 'Wiring money: approve this call of "wire"?' });
   });
 
   test.each<[string, Reply, RegExp, string]>([
@@ -293,7 +293,7 @@ test("the question is one sentence, and what is to be judged is its context: the
   const rules = rulesOf({ default: "allow", rules: [{ ...BY_OPS, redact: ["/iban", "/missing/x"] }] });
   const { asks } = await startTool(behind(wiring().tool, rules).gated, { amount: 40, iban: "DE99" });
   expect(asks[0]?.request).toMatchObject({
-    message: "Wiring money: approve this call of wire?",
+    message: 'Wiring money: approve this call of "wire"?',
     about: {
       context: [
         { type: "text", title: "Tool", text: "wire. It says of itself: Sends money." },
