@@ -47,17 +47,20 @@ const place = await mkdtemp(join(tmpdir(), "parley-servers-run-"));
 const rows: Row[] = [];
 try {
   const able: { readonly server: Server; readonly program: string; readonly direct: Seen }[] = [];
-  for (const server of chosen) {
+  const programs = await Promise.all(
+    chosen.map(async (server) => await installedWhereItCanRun(server).catch((error: unknown) => ({ skipped: lineOf(error) }))),
+  );
+  for (const [index, server] of chosen.entries()) {
+    const program = programs[index] ?? { skipped: "" };
     try {
-      if (server.needs && !(await stat(server.needs).catch(() => undefined))) throw new Error(`${server.needs} is missing`);
-      const program = await install(server);
+      if (typeof program !== "string") throw new Error(program.skipped);
       able.push({ server, program, direct: await seenDirectly(server, program) });
     } catch (error) {
       rows.push({
         name: server.name,
         seen: 0,
         different: [],
-        skipped: (error instanceof Error ? error.message : String(error)).split("\n", 1)[0] ?? "",
+        skipped: lineOf(error),
       });
     }
   }
@@ -77,6 +80,15 @@ if (values.report) {
   await writeFile(values.report, JSON.stringify({ numPassedTests: passed, numFailedTests: failed }));
 }
 process.exit(rows.some(({ different }) => different.length > 0) ? 1 : 0);
+
+function lineOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split("\n", 1)[0] ?? "";
+}
+
+async function installedWhereItCanRun(server: Server): Promise<string> {
+  if (server.needs && !(await stat(server.needs).catch(() => undefined))) throw new Error(`${server.needs} is missing`);
+  return await install(server);
+}
 
 /** The same directory each time, so that paths in results are equal; what it has is made anew. */
 async function start({ name, args, env, calls, prepare }: Server, program: string): Promise<Started> {
