@@ -1,7 +1,7 @@
 /** The inbox: what it lists for whom, in which order, and the question beside the list. */
 import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
-import { COMMENT_CHARS_MAX, COMMENTS_MAX, ParleyError, PRIORITIES, type Rates } from "@parley/core";
+import { type AuditFact, COMMENT_CHARS_MAX, COMMENTS_MAX, ParleyError, PRIORITIES, type Rates } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { PAGES_SCRIPT } from "@parley/web";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -255,6 +255,14 @@ test("a page that asks again receives nothing while nothing has changed, and the
   await decline(taskIds[2] ?? "", "carol");
   const changed = await ask();
   expect([changed.status, listed(changed.text)]).toEqual([200, ["Pay 1?"]]);
+});
+
+test("a question is recorded as shown, whatever its reader says of an earlier look", async () => {
+  const facts: AuditFact[] = [];
+  const { open, taskIds } = await asked(FOUR, { audit: { note: async (fact) => void facts.push(fact) } });
+  const shown = () => facts.filter(({ action, door }) => action === "shown" && door === "page").map(({ taskId }) => taskId);
+  for (let look = 0; look < 2; look += 1) await open(`?ask=${taskIds[0]}/it`, "bob", { "if-none-match": '"x"' });
+  expect(shown()).toEqual([taskIds[0]]);
 });
 
 test("a question that somebody else has answered says so in its place", async () => {

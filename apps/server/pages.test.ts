@@ -139,8 +139,11 @@ describe("the page of a question", () => {
     const shown = () => facts.filter(({ action, door }) => action === "shown" && door === "page");
     await fetch(at(here), { method: "HEAD" });
     expect(shown()).toEqual([]);
-    await fetch(at(here));
+    // What a reader says of an earlier look keeps no look out of the record.
+    await fetch(at(here), { headers: { "if-none-match": '"x"' } });
     expect(shown()).toMatchObject([{ taskId, ask: "api/key" }]);
+    await fetch(at(here));
+    expect(shown()).toHaveLength(1);
   });
 
   test("runs no script, cannot be framed, loads nothing, is not cached, and escapes what it shows", async () => {

@@ -95,9 +95,8 @@ export function asksRoute(
     const visit = await visitAsk(services, ref);
     if (visit.type === "of-others") return await questions.showToOthers(reply, { request, taskId: ref.taskId, page: visit.page });
     if (visit.type !== "open") return await noticeSettled({ services, titleOf }, reply, ref, visit.type);
-    // HEAD shows nothing, and what is asked for again and again has been shown.
-    if (request.method === "GET" && request.headers["if-none-match"] === undefined)
-      noteShown(services, ref, { id: ref.taskId, call: visit.page.call }, [visit.page.ask]);
+    // HEAD shows nothing.
+    if (request.method === "GET") noteShown(services, ref, { id: ref.taskId, call: visit.page.call }, [visit.page.ask]);
     return show(request, reply, visit.page);
   });
 

@@ -185,13 +185,8 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     }
     const { page: asked } = visit;
     const isOfOthers = visit.type === "of-others";
-    // HEAD shows nothing, and what is asked for again and again has been shown.
-    if (
-      !isOfOthers &&
-      request.method === "GET" &&
-      request.headers["if-none-match"] === undefined &&
-      (asked.page.kind === "form" || asked.page.kind === "link")
-    )
+    // HEAD shows nothing.
+    if (!isOfOthers && request.method === "GET" && (asked.page.kind === "form" || asked.page.kind === "link"))
       noteShown(services, ref, { id: taskId, call: asked.call }, [asked.ask]);
     const { token } = withFormToken({ signatures, titleOf }, { request, taskId, page: asked });
     const around = await aroundOf(services, ref, asked);
@@ -208,7 +203,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     const { caller } = request;
     const wanted = ids.flatMap((id) => namedIn(id) ?? []);
     const batch = await gather(frontEnd, caller, wanted);
-    if (request.method === "GET" && request.headers["if-none-match"] === undefined)
+    if (request.method === "GET")
       for (const { taskId, page: asked } of batch.together)
         noteShown(services, { caller, door: DOOR }, { id: taskId, call: asked.call }, [asked.ask]);
     const [first] = batch.together;
