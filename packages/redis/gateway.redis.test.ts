@@ -288,6 +288,19 @@ describe("a message to a process", () => {
     }
   });
 
+  test("goes by the channel, whatever its length, where a process of an older version may read it", async () => {
+    const [from, to] = [share(), share()];
+    const sent: string[] = [];
+    const subscriber = opened.redis.duplicate();
+    await subscriber.psubscribe(`${opened.prefix}:gateway:*:${to.id}`);
+    subscriber.on("pmessage", (_pattern, _channel, message: string) => sent.push(message));
+    const text = "x".repeat(MESSAGE_MAX + 1);
+    for (const box of ["run", "call", "reply"] as const) await from.post(box, to.id, text);
+    await until(() => sent.length === 3);
+    expect(sent.every((each) => each === text)).toBe(true);
+    subscriber.disconnect();
+  });
+
   test("that is gone before it is read is as one that was lost", async () => {
     const [from, to] = [share(), share()];
     const came: string[] = [];

@@ -194,7 +194,9 @@ export function createGatewayShare({ redis, wakeUps, keys, now }: GatewayShareOp
       return members.filter((member) => !member.startsWith("dead:"));
     },
     async post(box, process, text) {
-      const listening = await reached(redis.publish(keys.gateway.box(box, process), await letters.write(text)));
+      // Only who asked for a read takes letters: a process of an older version could not read one.
+      const sent = box === "read" ? await letters.write(text) : text;
+      const listening = await reached(redis.publish(keys.gateway.box(box, process), sent));
       // A node of a Cluster counts only its own listeners.
       return listening > 0 || redis.isCluster;
     },

@@ -20,6 +20,9 @@ const ALGORITHM = "aes-256-gcm";
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
+/** Of a letter, unpacked: four times the longest read, as UTF-8 may be. */
+const BYTES_MAX = 33_554_432;
+
 const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)];
 
 export interface Letters {
@@ -42,7 +45,7 @@ export function createLetters({ redis, keyOf }: { readonly redis: Redis; readonl
     });
     decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
     const packed = Buffer.concat([decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()]);
-    return (await inflate(packed)).toString();
+    return (await inflate(packed, { maxOutputLength: BYTES_MAX })).toString();
   }
 
   return {
