@@ -3,7 +3,18 @@
  * else may answer in the meantime.
  */
 import { autocomplete, autocompleteMultiselect, confirm, isCancel, multiselect, note, select, text } from "@clack/prompts";
-import { type Field, fieldsOf, hasMore, isFilledIn, isRisky, type Json, type JsonObject, REASON_CHARS_MAX, valueOf } from "@parley/core";
+import {
+  asShown,
+  type Field,
+  fieldsOf,
+  hasMore,
+  isFilledIn,
+  isRisky,
+  type Json,
+  type JsonObject,
+  REASON_CHARS_MAX,
+  valueOf,
+} from "@parley/core";
 import { type Content, type Elicitation, type Form, isVisit, type Reply } from "./form.ts";
 import { ABANDONED, LATER } from "./abandoned.ts";
 import { pastedAsOneLine } from "./paste.ts";
@@ -66,7 +77,7 @@ export async function promptFor(asked: Elicitation, { signal, about, refused }: 
     if (isCancel(verb)) return ABANDONED;
     if (verb !== "accept") return await withoutAnswer(verb, options, about);
   }
-  const content = await promptForFields(asked.requestedSchema, { ...options, ...(refused && { refused }) });
+  const content = await promptForFields(asked.requestedSchema, { ...options, hints: hintsOf(asked), ...(refused && { refused }) });
   return content === ABANDONED ? ABANDONED : { action: "accept", content };
 }
 
@@ -156,17 +167,21 @@ export interface FieldsAsking extends Asking {
   readonly given?: Content;
   /** The only fields that are asked for. */
   readonly only?: ReadonlySet<string>;
+  /** Of a question: how carefully to ask. */
+  readonly hints?: Readonly<Record<string, unknown>>;
 }
 
 /** Asks for the fields of a schema; after a refusal, only for the fields that were wrong. */
 export async function promptForFields(
   schema: JsonObject,
-  { signal, refused, given = {}, only }: FieldsAsking,
+  { signal, refused, given = {}, only, hints = {} }: FieldsAsking,
 ): Promise<Content | typeof ABANDONED> {
   const validate = await validatorOf(schema);
   const options: Options = { signal, output: process.stderr };
   const content: Content = { ...refused?.content };
-  const fields = fieldsOf(schema).filter(({ name }) => !Object.hasOwn(given, name) && (only?.has(name) ?? true));
+  const fields = fieldsOf(schema)
+    .map((field) => asShown(field, hints))
+    .filter(({ name }) => !Object.hasOwn(given, name) && (only?.has(name) ?? true));
   const wrong = fields.filter(({ name }) => refused?.violations.some(({ path }) => isAt(path, name)));
   const elsewhere = refused?.violations.filter(({ path }) => !wrong.some(({ name }) => isAt(path, name))) ?? [];
   for (const { message } of elsewhere) printToStderr(`Refused: ${cleanLine(message)}`);

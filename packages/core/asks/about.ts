@@ -33,16 +33,6 @@ export function priorityOf(request: AskRequest | EventRequest): Priority {
   return aboutOf(request)?.priority ?? "normal";
 }
 
-/** Whether the tool says that what follows a yes cannot be undone. People are asked about it by itself, and nothing is chosen for them. */
-export function isRisky({ hints }: { readonly hints?: Readonly<Record<string, unknown>> | undefined }): boolean {
-  return hints?.["destructive"] === true || hints?.["dangerous"] === true;
-}
-
-/** Whether the defaults of a risky question stay in its fields: they are what will be done anyway, as the arguments of a call that is to be approved. */
-export function isFilledIn({ hints }: { readonly hints?: Readonly<Record<string, unknown>> | undefined }): boolean {
-  return hints?.["filledIn"] === true;
-}
-
 /** The request without what its digest leaves out (B2). */
 export function identityOf<R extends AskRequest | EventRequest>(request: R): R {
   const { about, ...rest } = request as R & { readonly about?: AskAbout };

@@ -439,6 +439,29 @@ export function isAny({ kind, schema }: Pick<Field, "kind" | "schema">): boolean
   return kind === "text" && typeof schema["type"] !== "string";
 }
 
+/** Whether the tool says that what follows a yes cannot be undone. People are asked about it by itself, and nothing is chosen for them. */
+export function isRisky({ hints }: { readonly hints?: Readonly<Record<string, unknown>> | undefined }): boolean {
+  return hints?.["destructive"] === true || hints?.["dangerous"] === true;
+}
+
+/**
+ * Whether the defaults of a risky question stay in its fields: they are what will be done anyway, as the arguments of a call that is to be approved, or
+ * what the person has answered, and the tool has found a problem with.
+ */
+export function isFilledIn({ hints }: { readonly hints?: Readonly<Record<string, unknown>> | undefined }): boolean {
+  return hints?.["filledIn"] === true || hints?.["problems"] !== undefined;
+}
+
+/**
+ * The field of a question as a person is to see it: what cannot be undone has nothing chosen for them, unless the fields show what will be done. It is
+ * required then, because a field that is left out gets its default.
+ */
+export function asShown<F extends Pick<Field, "default" | "isRequired">>(field: F, hints: Readonly<Record<string, unknown>>): F {
+  if (field.default === undefined || !isRisky({ hints }) || isFilledIn({ hints })) return field;
+  const { default: _, ...rest } = field;
+  return { ...rest, isRequired: true } as F;
+}
+
 /** The field that a violation is about, by its JSON pointer: `/content/partySize`. */
 export function fieldAt(schema: JsonObject, pointer: string): Field | undefined {
   const [, , segment] = pointer.split("/");

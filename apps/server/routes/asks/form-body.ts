@@ -1,5 +1,5 @@
 /** What a person typed into a form that came without script: from the body of the request to the content of the answer. */
-import { isFilledIn, isRisky, type JsonObject } from "@parley/core";
+import { asShown, isFilledIn, isRisky, type JsonObject } from "@parley/core";
 import { contentOf, type Draft, type Input, inputsOf, type Problems, type Typed } from "@parley/web/form";
 import { inZone, toZone } from "./wall-clock.ts";
 
@@ -22,18 +22,10 @@ export interface Asked {
 }
 
 export function questionForm({ schema, hints = {}, quorum }: Asked): QuestionForm {
-  const risky = isRisky({ hints });
-  const filledIn = isFilledIn({ hints });
-  const inputs = inputsOf(schema).map((input) => (risky && !filledIn ? withoutDefault(input) : input));
+  const inputs = inputsOf(schema).map((input) => asShown(input, hints));
   const [only, ...others] = inputs;
   const isConfirm = others.length === 0 && only !== undefined && isYesOrNo(only) && only.isRequired && quorum === undefined;
-  return { inputs, isRisky: risky, isFilledIn: filledIn, isConfirm, hints };
-}
-
-/** Required, because a field that is left out gets its default. */
-function withoutDefault(input: Input): Input {
-  const { default: preset, ...rest } = input;
-  return preset === undefined ? rest : { ...rest, isRequired: true };
+  return { inputs, isRisky: isRisky({ hints }), isFilledIn: isFilledIn({ hints }), isConfirm, hints };
 }
 
 /** Whether a person has to say yes or no. A box that is not ticked would say no for them. */

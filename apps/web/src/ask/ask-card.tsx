@@ -1,5 +1,5 @@
 /** One question: its form, if the view takes the answer, or the way to its page. */
-import type { JsonObject } from "@parley/core/form";
+import { asShown, type JsonObject } from "@parley/core/form";
 import { useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, type Problems, problemsIn } from "../../form/inputs.ts";
 import { Fields, focusProblem, unreadable } from "../views/fields.tsx";
@@ -58,7 +58,7 @@ interface FormProps extends Pick<AskCardProps, "scope" | "when"> {
 }
 
 function Form({ form: { schema, hints = {} }, scope, when, onReply }: FormProps) {
-  const inputs = inputsOf(schema);
+  const inputs = inputsOf(schema).map((input) => asShown(input, hints));
   const [draft, setDraft] = useState<Draft>({});
   const [problems, setProblems] = useState<Problems>({});
   const [said, setSaid] = useState("");

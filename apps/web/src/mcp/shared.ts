@@ -9,14 +9,14 @@ const REFUSED = /\n\nThe last answer (?:could not be taken|does not fit): /;
 export function questionOf(id: string, request: { readonly method?: unknown; readonly params?: unknown }): Question | undefined {
   if (request.method !== "elicitation/create") return undefined;
   const { message, requestedSchema, url, mode, _meta: meta } = (request.params ?? {}) as Record<string, unknown>;
-  const problems = textsIn(
-    ((meta as Record<string, unknown> | undefined)?.["parley/hints"] as Record<string, unknown> | undefined)?.["problems"],
-  );
+  const hints = ((meta as Record<string, unknown> | undefined)?.["parley/hints"] ?? {}) as Record<string, unknown>;
+  const problems = textsIn(hints["problems"]);
   return {
     id,
     message: typeof message === "string" ? message : "",
     schema: mode === "url" ? undefined : ((requestedSchema ?? { type: "object", properties: {} }) as NonNullable<Question["schema"]>),
     url: mode !== "url" ? undefined : typeof url === "string" ? url : "",
+    hints,
     ...(problems.length > 0 && { problems: Object.fromEntries(problems) }),
   };
 }

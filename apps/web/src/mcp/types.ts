@@ -22,6 +22,8 @@ export interface Question {
   /** The schema of the form; undefined for a question that sends the person to a page. */
   readonly schema: JsonObject | undefined;
   readonly url: string | undefined;
+  /** How carefully to ask. */
+  readonly hints?: Readonly<Record<string, unknown>>;
   /** By field: what a tool found wrong with the last answer, which the form's defaults repeat. */
   readonly problems?: Readonly<Record<string, string>>;
 }

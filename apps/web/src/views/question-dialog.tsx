@@ -1,4 +1,5 @@
 /** Shows a question as an MCP client does: a form, or a page to visit. The person answers, declines, cancels or postpones it. */
+import { asShown } from "@parley/core/form";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, problemsIn, type Problems } from "../../form/inputs.ts";
 import { problemIn, wordsOf } from "../mcp/shared.ts";
@@ -33,7 +34,7 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
   const [isSending, setSending] = useState(false);
   const [isPaused] = usePause(true);
   const isDisabled = isSending || isPaused;
-  const inputs = question.schema ? inputsOf(question.schema) : [];
+  const inputs = question.schema ? inputsOf(question.schema).map((input) => asShown(input, question.hints ?? {})) : [];
   // Some dialects report problems in the message, others by field. Show them once.
   const problem = banner ?? (Object.keys(problems).length === 0 ? problemIn(question.message) : undefined);
 
