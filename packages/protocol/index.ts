@@ -9,6 +9,7 @@
 export {
   capabilityRequired,
   missingCapabilities,
+  readCapabilities,
   requiredCapabilities,
   type RequiredCapabilities,
   UI_EXTENSION,

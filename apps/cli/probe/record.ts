@@ -5,7 +5,8 @@
  *   R2  A client that declares something else is another client: what one does must not excuse the other.
  *   R3  Everything is bounded. A client that sends endless names, sessions or questions is counted, and not kept.
  */
-import { isObject, type Rung, UI_EXTENSION } from "@parley/protocol";
+import type { ClientCapabilities } from "@parley/core";
+import { isObject, readCapabilities, type Rung } from "@parley/protocol";
 import { cleanAll, cleanLine } from "../terminal/terminal.ts";
 import { ABILITIES, type Ability, type ClientReport, type Taken, type Verdict } from "./report.ts";
 
@@ -283,7 +284,7 @@ function callAnswered(client: Known, tool: string | undefined, reply: Message, o
   if (open !== undefined) {
     if (!client.taskTools.has(open)) client.words.asked += 1;
     remember(client.taskTools, open, tool);
-    return took(client, tool, showsViews(client) ? "apps" : "text");
+    return took(client, tool, canDo(client).views ? "apps" : "text");
   }
   if (isError(reply)) return;
   triedOf(client, tool).ended = true;
@@ -341,8 +342,9 @@ function triedOf(client: Known, tool: string): Tried {
 
 function reportOf(client: Known, transport: Transport): ClientReport {
   const { name, version, revision, form, url, retries, handles, views, words, cuts } = client;
+  const can = canDo(client);
   const verdict = ({ asked, answered }: Counts): Verdict => (asked === 0 ? "untried" : answered > 0 ? "yes" : "no");
-  const shown: Verdict = views.answered > 0 ? "yes" : showsViews(client) && words.asked > 0 && views.asked === 0 ? "no" : "untried";
+  const shown: Verdict = views.answered > 0 ? "yes" : can.views && words.asked > 0 && views.asked === 0 ? "no" : "untried";
   const did: Record<Ability, Verdict> = {
     form: verdict(form),
     url: verdict(url),
@@ -356,11 +358,11 @@ function reportOf(client: Known, transport: Transport): ClientReport {
     resumption: cuts === 0 ? "untried" : client.resumed > 0 && client.tools.get(CUT_TOOL)?.ended ? "yes" : "no",
   };
   const claims: readonly (readonly [Ability, boolean, string])[] = [
-    ["form", declaresForm(client), `declares forms, and answered none of ${form.asked}`],
-    ["url", declaresUrl(client), `declares pages, and answered none of ${url.asked}`],
+    ["form", can.elicitation?.form === true, `declares forms, and answered none of ${form.asked}`],
+    ["url", can.elicitation?.url === true, `declares pages, and answered none of ${url.asked}`],
     ["mrtr", true, "speaks 2026-07-28, and did not call again with the answers"],
     ["tasks", true, `takes tasks, and read none of ${handles.asked}`],
-    ["apps", showsViews(client), "declares views, and did not read the one that it was given"],
+    ["apps", can.views === true, "declares views, and did not read the one that it was given"],
   ];
   return {
     name,
@@ -379,17 +381,10 @@ function declared(capabilities: Message): unknown {
   return text.length <= DECLARED_CHARS_MAX ? cleanAll(capabilities) : { tooLong: Object.keys(capabilities).slice(0, 20).map(clipped) };
 }
 
-function declaresForm({ declares }: Known): boolean {
-  const { elicitation } = declares;
-  return isObject(elicitation) && (isObject(elicitation["form"]) || Object.keys(elicitation).length === 0);
-}
-
-function declaresUrl({ declares: { elicitation } }: Known): boolean {
-  return isObject(elicitation) && isObject(elicitation["url"]);
-}
-
-function showsViews({ declares: { extensions } }: Known): boolean {
-  return isObject(extensions) && isObject(extensions[UI_EXTENSION]);
+/** As the server reads them. */
+function canDo({ declares }: Known): ClientCapabilities {
+  const read = readCapabilities(declares);
+  return typeof read === "string" ? {} : read;
 }
 
 function isError(reply: Message): boolean {
