@@ -8,7 +8,7 @@
 import type { Redis } from "ioredis";
 import type { Keys } from "../keys.ts";
 import { loadScripts } from "../scripts/load-scripts.ts";
-import { absentKeyOf } from "../scripts/scripts.ts";
+import { absentKeyOf, SHARED_BY_TASKS } from "../scripts/scripts.ts";
 import type { RedisQueue } from "./queue.ts";
 import { reached } from "../connection/unavailable.ts";
 
@@ -51,7 +51,13 @@ export interface CensusesOptions {
 }
 
 export function createCensuses({ redis, keys, queue, partitions }: CensusesOptions): Censuses {
-  const { census } = loadScripts(redis, { names: ["census"], folder: "", shared: "task", keyCount: () => 4, absentKey: absentKeyOf });
+  const { census } = loadScripts(redis, {
+    names: ["census"],
+    folder: "",
+    shared: SHARED_BY_TASKS,
+    keyCount: () => 4,
+    absentKey: absentKeyOf,
+  });
 
   async function ofPartition(partition: number, { parkedBeyondMs, overdueAfterMs, nowMs }: CensusOptions): Promise<Census> {
     const due = keys.due(partition);

@@ -19,7 +19,7 @@ export interface SlotsOptions {
 }
 
 export function createSlots({ redis, keys }: SlotsOptions): Slots {
-  const scripts = loadScripts(redis, { names: ["take", "keep", "give"], folder: "limit/", shared: "limit", keyCount: () => 3 });
+  const scripts = loadScripts(redis, { names: ["take", "keep", "give"], folder: "limit/", shared: ["limit"], keyCount: () => 3 });
   const rateOf = ({ rate }: KeptLimit) => [rate?.count ?? 0, rate?.windowMs ?? 0] as const;
   return {
     async take({ limit, taskId, token, nextRun, createdAtMs, isNew, nowMs, leaseMs }) {

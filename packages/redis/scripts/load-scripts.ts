@@ -16,8 +16,8 @@ export interface ScriptFiles<Name extends string> {
   readonly names: readonly Name[];
   /** A folder within `scripts/`, with a trailing slash; `""` for `scripts/` itself. */
   readonly folder: string;
-  /** The script whose functions all others use, if there is one. */
-  readonly shared?: string;
+  /** Scripts whose functions all others use, in this order. */
+  readonly shared?: readonly string[];
   /** Undefined if it varies: then the number comes before the keys. */
   readonly keyCount: (name: Name) => number | undefined;
   /**
@@ -39,9 +39,9 @@ export interface ScriptFiles<Name extends string> {
 
 export function loadScripts<Name extends string>(
   redis: Redis,
-  { names, folder, shared, keyCount, absentKey, sharded = false, newsMax = 0, outbox, encoding = "utf8" }: ScriptFiles<Name>,
+  { names, folder, shared = [], keyCount, absentKey, sharded = false, newsMax = 0, outbox, encoding = "utf8" }: ScriptFiles<Name>,
 ): Readonly<Record<Name, Run>> {
-  const words = shared === undefined ? "" : readScript(folder + shared);
+  const words = shared.map((each) => readScript(folder + each)).join("\n");
   const publish = sharded ? "SPUBLISH" : "PUBLISH";
   const given = `local PUBLISH, NEWS_MAX, OUTBOX_MAX, OUTBOX_MS = '${publish}', ${newsMax}, ${outbox?.lengthMax ?? 0}, ${outbox?.ageMs ?? 0}`;
   const run = {} as Record<Name, Run>;

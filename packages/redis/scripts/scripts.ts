@@ -31,6 +31,9 @@ const SCRIPTS = [
   "recorded",
 ] as const;
 
+/** What all scripts on tasks are loaded behind. */
+export const SHARED_BY_TASKS = ["task", "outbox/post"] as const;
+
 /** Key and packed value. */
 export type Pair = readonly [key: string, value: string];
 
@@ -216,7 +219,7 @@ export function defineScripts(
   const run = loadScripts(redis, {
     names: SCRIPTS,
     folder: "",
-    shared: "task",
+    shared: SHARED_BY_TASKS,
     keyCount: (name) => KEY_COUNTS[name] ?? 4,
     absentKey: absentKeyOf,
     ...(encoding && { encoding }),

@@ -45,7 +45,7 @@ export function defineSessionScripts(redis: Redis, sharded: boolean): SessionScr
   const run = loadScripts(redis, {
     names: ["open", "touch", "note", "add", "call", "cancel", "hold", "keep", "drop", "end", "claim"],
     folder: "session/",
-    shared: "session",
+    shared: ["session"],
     keyCount: () => 1,
     sharded,
   });

@@ -1,5 +1,5 @@
 /**
- * The outbox: a stream for each partition, which scripts/task.lua writes in the change itself, and which anybody may read
+ * The outbox: a stream for each partition, which scripts/outbox/post.lua writes in the change itself, and which anybody may read
  * at any place (docs/adr/0026-events-are-read-from-an-outbox.md).
  */
 import { DEFAULT_TENANT, type Outbox, type OutboxBounds, type OutboxChange, type OutboxEntry, type PartitionPlace } from "@parley/core";

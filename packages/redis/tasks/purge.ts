@@ -7,7 +7,7 @@
 import { Cluster, type Redis } from "ioredis";
 import { type Keys, partitionOf } from "../keys.ts";
 import { loadScripts } from "../scripts/load-scripts.ts";
-import { absentKeyOf } from "../scripts/scripts.ts";
+import { absentKeyOf, SHARED_BY_TASKS } from "../scripts/scripts.ts";
 import { reached } from "../connection/unavailable.ts";
 
 /** Keys that Redis looks at between two other requests. */
@@ -50,7 +50,7 @@ export function createPurge({ redis, keys, now }: PurgeOptions): Purge {
   const { purge } = loadScripts(redis as Redis, {
     names: ["purge"],
     folder: "",
-    shared: "task",
+    shared: SHARED_BY_TASKS,
     keyCount: () => 4,
     absentKey: absentKeyOf,
   });
