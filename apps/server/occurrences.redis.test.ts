@@ -67,6 +67,13 @@ describe("events", () => {
       "ask.commented",
       "ask.reminded",
       "ask.escalated",
+      "approval.asked",
+      "approval.given",
+      "approval.refused",
+      "approval.expired",
+      "approval.withdrawn",
+      "approval.spent",
+      "approval.void",
       "task.changed",
       "task.ended",
     ]);

@@ -49,6 +49,7 @@ export function approvalMessage({ name, title }: Called, decided: Pick<Approval,
 
 export function aboutCall(called: Called, args: JsonObject, { redact, risk, reason, about }: Approval): AskAbout {
   return {
+    isApproval: true,
     ...(risk !== "medium" && { priority: risk }),
     ...about,
     context: [toolPart(called), ...argumentParts(called, args, redact), ...reasonParts(reason)],

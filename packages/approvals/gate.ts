@@ -195,21 +195,26 @@ async function judged(tool: Called, args: JsonObject, effects: Effects, options:
     if (!read.ok) return `It was approved with changes that the tool does not take: ${describeViolations(read.violations)}`;
     return forbiddenEdit(decided, decideNow(read.args)) ?? { arguments: read.args, changed, by };
   };
-  const again = (await effects.step(AGAIN, async () => {
+  const decideAgain = async () => {
     const found = await stillApproved();
-    const isRefused = typeof found === "string" && found !== "";
-    await settled("approved", isRefused, typeof found === "string" ? undefined : found);
+    await settled("approved", isVoid(found), typeof found === "string" ? undefined : found);
     const forMs = standingMs(content, decided.standing);
     if (found === "" && forMs !== undefined) await record?.grantStanding({ ...of, decided }, { by, forMs });
     return found;
-  })) as Again | undefined;
-  if (typeof again === "string" && again !== "") return { refused: denial(tool, { ...decided, reason: again, again: "later" }) };
+  };
+  const tells = { ask: APPROVAL, what: (found: unknown) => (isVoid(found) ? "void" : "spent") } as const;
+  const again = (await effects.step(AGAIN, decideAgain, { tells })) as Again | undefined;
+  if (isVoid(again)) return { refused: denial(tool, { ...decided, reason: again, again: "later" }) };
   effects.status("Approved.");
   return typeof again === "object" ? { edited: again } : {};
 }
 
 /** Of the step after a yes: why it does not count, "" if it does, or what was changed. */
 type Again = string | Edited;
+
+function isVoid(again: unknown): again is string {
+  return typeof again === "string" && again !== "";
+}
 
 /** Why a changed call may not run: whoever approved it can give this approval, and no other. */
 function forbiddenEdit({ rule, version }: Extract<Decision, { type: "approve" }>, now: Decision): string | undefined {

@@ -3,7 +3,7 @@
  *
  * Every effect has a name; a repeated name gets an occurrence number. Recorded effects return at once on replay.
  */
-import type { Given } from "./journal.ts";
+import type { ApprovalNews, Given } from "./journal.ts";
 import type { Announcement } from "./ports.ts";
 import type {
   Acceptance,
@@ -217,6 +217,8 @@ export interface StepOptions {
    * the worker dies in between, the next run does the step again and may get another result, so the handler must respond with effects only.
    */
   readonly isRecordedLater?: (result: Json | undefined) => boolean;
+  /** What this result says of an approval: the name of its ask, which has settled. Others hear of it once it is recorded (ports/outbox.ts). */
+  readonly tells?: { readonly ask: string; readonly what: (result: Json | undefined) => ApprovalNews };
 }
 
 export interface ShownCall {

@@ -24,7 +24,12 @@ export interface Entry {
   readonly withdrawn?: true;
   /** Orders entries that no run has settled yet: by time, then by the task's revision. */
   readonly arrived?: { readonly atMs: number; readonly revision: number };
+  /** What others hear of with the write that records it, of which ask. No part of what is recorded. */
+  readonly tells?: { readonly what: ApprovalNews; readonly key: string };
 }
+
+/** What became of a call that was approved: it runs, or it does not, because the approval does not count any more. */
+export type ApprovalNews = "spent" | "void";
 
 /**
  * Where in the handler's course an effect was called: `"3"` is in the drain of microtasks that followed the third settlement (`"0"`: the

@@ -440,6 +440,8 @@ export interface AskAbout {
   readonly remindMs?: readonly number[];
   /** Who is asked as well while nobody has answered, in order. */
   readonly escalate?: readonly Escalation[];
+  /** A rule asks whether a call may be made, and not the tool. */
+  readonly isApproval?: true;
 }
 
 /** One step: so long after the question was asked, these may answer too. */

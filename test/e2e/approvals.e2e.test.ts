@@ -10,6 +10,8 @@ import { Client as V2Client, StreamableHTTPClientTransport as V2Transport } from
 import * as v1 from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { rpc } from "../../apps/server/client.fixture.ts";
+import type { Front } from "../../apps/server/deployment.fixture.ts";
 import { createClient } from "../../bench/client.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { type Issuer, startIssuer } from "../support/issuer.ts";
@@ -40,7 +42,7 @@ beforeAll(async () => {
   const rules = join(directory, "rules.yaml");
   await writeFile(rules, RULES);
   deployment = await startDeployment({
-    env: { PARLEY_UPSTREAMS: upstreams, PARLEY_RULES: rules },
+    env: { PARLEY_UPSTREAMS: upstreams, PARLEY_RULES: rules, PARLEY_OUTBOX: "true" },
     frontEndEnv: {
       PARLEY_AUTH: "required",
       PARLEY_AUTH_ISSUERS: issuer.url,
@@ -78,6 +80,17 @@ async function asksOf(who: string): Promise<Listed["asks"]> {
 async function reply(who: string, { taskId, key }: Listed["asks"][number], action: string, content = {}): Promise<number> {
   const body = JSON.stringify({ action, ...(action === "accept" && { content }) });
   return (await fetch(api(`/${taskId}/${key}`), { method: "POST", headers: headers(who), body })).status;
+}
+
+/** What a person hears of approvals from the beginning on, without the first word. */
+async function approvalsHeardBy(who: string): Promise<readonly string[]> {
+  const front = { url: deployment.url } as Front;
+  const all = ["asked", "given", "refused", "expired", "withdrawn", "spent", "void"].map(async (type) => {
+    const params = { name: `approval.${type}`, cursor: "1.0-0" };
+    const { result } = await rpc(front, "events/poll", params, { headers: { authorization: `Bearer ${tokens[who]}` } });
+    return (result as unknown as { events: readonly object[] }).events.map(() => type);
+  });
+  return (await Promise.all(all)).flat();
 }
 
 const onlyAskOf = (who: string) => until(async () => (await asksOf(who))[0]);
@@ -155,6 +168,12 @@ test("reads and writes pass at once, and what nobody may do is refused", async (
   expect(textOf(refused)).toMatch(/Nobody writes to etc\. Calling it again with these arguments will be refused again\.$/);
   expect(await asksOf("bob")).toEqual([]);
   await client.close();
+});
+
+test("who may decide and who called hear of approvals, and others nothing", async () => {
+  const heard = ["asked", "asked", "asked", "given", "given", "refused", "spent", "spent"];
+  for (const who of ["ann", "bob"]) expect(await approvalsHeardBy(who), who).toEqual(heard);
+  expect(await approvalsHeardBy("eve")).toEqual([]);
 });
 
 test("an operator sees how the calls of each rule were decided", async () => {

@@ -716,7 +716,8 @@ export function createMemoryStore({
    */
   function write(task: Stored, entries: readonly KeyedEntry[], nowMs: number): boolean {
     let withdrawn = false;
-    for (const { key, entry, known } of entries) {
+    for (const { key, entry: given, known } of entries) {
+      const { tells: _, ...entry } = given;
       const recorded = task.journal.get(key);
       if (recorded && !known && !recorded.arrived && recorded.place === undefined) task.journal.set(key, structuredClone(entry));
       else if (recorded) task.journal.set(key, placed(recorded, entry));

@@ -1,5 +1,6 @@
 /** The port to what happened to tasks and questions, in order, for those outside who want to hear of it. */
 import type { AskedRequest } from "../callers/open-asks.ts";
+import type { ApprovalNews } from "../journal.ts";
 import type { CallFacts } from "../task.ts";
 import type { ThreadNews } from "./store.ts";
 
@@ -24,13 +25,28 @@ export interface OutboxChange {
   /**
    * `handed`: the question is put to this audience as well, because somebody has handed their part on or it was
    * escalated. `reminded` and `escalated`: nobody has answered it for a time. `claimed`, `released` and `commented`: somebody
-   * is on it, is no longer, or has said something about it.
+   * is on it, is no longer, or has said something about it. `spent`: the call that was approved runs; `void`: it does not, the rules have changed.
    */
-  readonly what: "asked" | "handed" | ThreadNews | "answered" | "overdue" | "withdrawn" | "closed" | "completed" | "failed" | "cancelled";
+  readonly what:
+    | "asked"
+    | "handed"
+    | ThreadNews
+    | "answered"
+    | "overdue"
+    | "withdrawn"
+    | "closed"
+    | ApprovalNews
+    | "completed"
+    | "failed"
+    | "cancelled";
   /** Of the ask; absent where the task ended. */
   readonly key?: string;
   /** The names in the ask's audience, as `names` returns them; empty if only the owner was asked. */
   readonly audience: readonly string[];
+  /** A rule asks, and not the tool. Of what is older than this member, it is not known. */
+  readonly isApproval?: true;
+  /** Of an approval that was answered. */
+  readonly answeredAs?: "given" | "refused";
 }
 
 /** How far each partition has been read. */

@@ -208,7 +208,12 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
       return { ...(key === undefined ? { token: "", url: "" } : ports.tokenOf(key)), answer, reading: () => readingOf(key) };
     },
     callTool,
-    step: (name, work, options = {}) => effect("step", name, (call, pending) => sideEffects.step(call, pending, { name, work, options })),
+    step(name, work, options = {}) {
+      const { tells } = options;
+      const ask = tells && waits.settledLast(recollection.scoped("ask", tells.ask));
+      const telling = tells && ask !== undefined && ((result: Json | undefined) => ({ what: tells.what(result), key: ask }));
+      return effect("step", name, (call, pending) => sideEffects.step(call, pending, { name, work, options, ...(telling && { telling }) }));
+    },
     sleep: (name, ms, options = {}) => effect("sleep", name, (call, pending) => waits.sleep(call, pending, { ms, options })),
     now,
     random: (name = "random") => derivedRandom(digest, task.call.seed, taken("random", recollection.begin("random", name)).id),

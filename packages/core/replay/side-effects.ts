@@ -8,6 +8,7 @@
  */
 import type { StepAttempt, StepOptions, ToolCall } from "../effects.ts";
 import { type ErrorCode, ParleyError } from "../errors.ts";
+import type { Entry } from "../journal.ts";
 import { OVER } from "../wait-over.ts";
 import type { Json } from "../task.ts";
 import { derivedUuid } from "./derived-values.ts";
@@ -34,6 +35,8 @@ export interface StepWanted {
   readonly name: string;
   readonly work: (attempt: StepAttempt) => unknown;
   readonly options: StepOptions;
+  /** What others hear of with the result. */
+  readonly telling?: (result: Json | undefined) => Entry["tells"];
 }
 
 export interface SideEffects {
@@ -73,7 +76,7 @@ export function createSideEffects(run: Run, { flow, settling, records, values, e
     inFlight.add(running);
   }
 
-  async function doStep(call: Call, { work, options }: StepWanted): Promise<void> {
+  async function doStep(call: Call, { work, options, telling }: StepWanted): Promise<void> {
     const { id, key, calledAt } = call;
     await Promise.race([settling.live, ended]);
     if (!settling.isCalm()) await Promise.race([settling.calm(), ended]);
@@ -109,7 +112,8 @@ export function createSideEffects(run: Run, { flow, settling, records, values, e
     // The whole compensation is tried again, and this step with it.
     if (compensation?.isLastTry === false && outcome.type === "error" && !isFinal(failedWith))
       return stop(stepError(key, outcome, defectIdOf(call)));
-    const entry = { digest: "", calledAt, outcome };
+    const tells = outcome.type === "value" ? telling?.(outcome.value) : undefined;
+    const entry = { digest: "", calledAt, outcome, ...(tells && { tells }) };
     const isLater = outcome.type === "value" && options.isRecordedLater?.(outcome.value) === true;
     settling.add({ id, entry, isStep: true, isLater });
   }

@@ -12,6 +12,13 @@ export const OCCURRENCE_TYPES = [
   "ask.commented",
   "ask.reminded",
   "ask.escalated",
+  "approval.asked",
+  "approval.given",
+  "approval.refused",
+  "approval.expired",
+  "approval.withdrawn",
+  "approval.spent",
+  "approval.void",
   "task.changed",
   "task.ended",
 ] as const;
@@ -68,17 +75,25 @@ function aboutOpen(description: string): OccurrenceDescription {
   };
 }
 
-export const OCCURRENCES: { readonly [Type in OccurrenceType]: OccurrenceDescription } = {
-  "ask.opened": {
-    description: "A question was asked that you may answer: of a task of yours, or of somebody else's.",
+function aboutOpened(description: string): OccurrenceDescription {
+  const isOpen = { type: "boolean", description: "False if it was settled before you heard of it." };
+  return { ...aboutOpen(description), payloadSchema: gives({ ...OPEN, isOpen }, ["taskId", "key", "called", "isOpen"]) };
+}
+
+function aboutApproval(became: string): OccurrenceDescription {
+  return {
+    description: `A call of yours, or one to which you could consent, ${became}.`,
     inputSchema: takes({ tool: TOOL, taskId: TASK, from: FROM }),
-    payloadSchema: gives({ ...OPEN, isOpen: { type: "boolean", description: "False if it was settled before you heard of it." } }, [
+    payloadSchema: gives({ taskId: TASK_ID, key: KEY, called: CALLED, from: { enum: ["me", "others"] }, url: URL }, [
       "taskId",
       "key",
       "called",
-      "isOpen",
     ]),
-  },
+  };
+}
+
+export const OCCURRENCES: { readonly [Type in OccurrenceType]: OccurrenceDescription } = {
+  "ask.opened": aboutOpened("A question was asked that you may answer: of a task of yours, or of somebody else's."),
   "ask.settled": {
     description: "A question that you could answer, or that your task asked, was answered, declined, withdrawn, or not answered in time.",
     inputSchema: takes({ tool: TOOL, taskId: TASK, from: FROM }),
@@ -99,6 +114,13 @@ export const OCCURRENCES: { readonly [Type in OccurrenceType]: OccurrenceDescrip
   "ask.commented": aboutOpen("Somebody commented on a question that you may answer or have accepted, or that your task asked."),
   "ask.reminded": aboutOpen("A question that you may answer is still open, and its tool reminds of it."),
   "ask.escalated": aboutOpen("Nobody had answered a question that you may answer, or that your task asked, so others are asked as well."),
+  "approval.asked": aboutOpened("A call of yours waits for somebody's consent, or a call waits for consent that you may give."),
+  "approval.given": aboutApproval("was approved"),
+  "approval.refused": aboutApproval("was refused"),
+  "approval.expired": aboutApproval("was not decided in time"),
+  "approval.withdrawn": aboutApproval("was cancelled before anybody decided"),
+  "approval.spent": aboutApproval("was approved and runs now: the approval is used"),
+  "approval.void": aboutApproval("was approved and does not run: rules or tool have changed since"),
   "task.changed": {
     description: "A task of yours asked something, got an answer, or ended.",
     inputSchema: takes({ tool: TOOL, taskId: TASK }),

@@ -139,18 +139,49 @@ const SETTLED = new Set<OutboxChange["what"]>(["answered", "overdue", "withdrawn
 
 type AskType = Exclude<OccurrenceType, "task.changed" | "task.ended">;
 
-const OF_ASKS: { readonly [Type in AskType]: ReadonlySet<OutboxChange["what"]> } = {
-  "ask.opened": OPENED,
-  "ask.settled": SETTLED,
-  "ask.claimed": new Set(["claimed"]),
-  "ask.released": new Set(["released"]),
-  "ask.commented": new Set(["commented"]),
-  "ask.reminded": new Set(["reminded"]),
-  "ask.escalated": new Set(["escalated"]),
+const is =
+  (...all: readonly OutboxChange["what"][]) =>
+  ({ what }: OutboxChange) =>
+    all.includes(what);
+
+const OF_ASKS: { readonly [Type in AskType]: (change: OutboxChange) => boolean } = {
+  "ask.opened": ({ what }) => OPENED.has(what),
+  "ask.settled": ({ what }) => SETTLED.has(what),
+  "ask.claimed": is("claimed"),
+  "ask.released": is("released"),
+  "ask.commented": is("commented"),
+  "ask.reminded": is("reminded"),
+  "ask.escalated": is("escalated"),
+  "approval.asked": ({ what, isApproval }) => isApproval === true && OPENED.has(what),
+  "approval.given": ({ answeredAs }) => answeredAs === "given",
+  "approval.refused": ({ answeredAs }) => answeredAs === "refused",
+  "approval.expired": ({ what, isApproval }) => isApproval === true && what === "overdue",
+  "approval.withdrawn": ({ what, isApproval }) => isApproval === true && (what === "withdrawn" || what === "closed"),
+  "approval.spent": is("spent"),
+  "approval.void": is("void"),
 };
 
-/** Of a question to others, the owner of its task hears these. */
-const OF_OWNERS = new Set<OccurrenceType>(["ask.settled", "ask.claimed", "ask.released", "ask.commented", "ask.escalated"]);
+/** Once a question is open no more; the type says how it ended. */
+const OF_APPROVED = new Set<OccurrenceType>([
+  "approval.given",
+  "approval.refused",
+  "approval.expired",
+  "approval.withdrawn",
+  "approval.spent",
+  "approval.void",
+]);
+const OF_OPENED = new Set<OccurrenceType>(["ask.opened", "approval.asked"]);
+
+/** Of a question to others, the owner of its task hears these, and nothing of those to whom it is handed on. */
+const OF_OWNERS = new Set<OccurrenceType>([
+  "ask.settled",
+  "ask.claimed",
+  "ask.released",
+  "ask.commented",
+  "ask.escalated",
+  "approval.asked",
+  ...OF_APPROVED,
+]);
 
 /** Whether the task itself went on. */
 function isOfTask(what: OutboxChange["what"]): boolean {
@@ -160,46 +191,33 @@ function isOfTask(what: OutboxChange["what"]): boolean {
 /** Without reading anything. */
 function mayConcern(
   { caller, names, filter }: { readonly caller: Caller | Operator; readonly names: ReadonlySet<string>; readonly filter: TypeFilter },
-  { taskId, call }: OutboxEntry,
-  { what, key, audience }: OutboxChange,
+  { taskId, call }: Pick<OutboxEntry, "taskId" | "call">,
+  change: OutboxChange,
 ): boolean {
+  const { what, key, audience } = change;
+  const { type } = filter;
   if (caller.tenant !== undefined && (call.tenant ?? DEFAULT_TENANT) !== caller.tenant) return false;
   if (filter.tool !== undefined && filter.tool !== call.name) return false;
   if (filter.taskId !== undefined && filter.taskId !== taskId) return false;
-  if ("isOperator" in caller) return concernsOperator(filter.type, { taskId, call }, { what, ...(key !== undefined && { key }) });
+  if ("isOperator" in caller) return concernsOperator(type, { taskId, call }, change);
   const isOwner = owns(caller, call);
   // A child is known by its root to its owner, and by itself to those it asks.
   const isMine = isOwner && !isChildId(taskId);
-  switch (filter.type) {
-    case "task.ended":
-      return isMine && !call.hidden && ENDED.has(what);
-    case "task.changed":
-      return isMine && !call.hidden && isOfTask(what);
-    case "ask.opened":
-    case "ask.settled":
-    case "ask.claimed":
-    case "ask.released":
-    case "ask.commented":
-    case "ask.reminded":
-    case "ask.escalated": {
-      if (key === undefined || !OF_ASKS[filter.type].has(what)) return false;
-      if (filter.from !== undefined && (filter.from === "me") !== isOwner) return false;
-      const isAsked = audience.length === 0 ? isOwner : audience.some((name) => names.has(name));
-      return isOwner ? isMine && (isAsked || OF_OWNERS.has(filter.type)) : isAsked;
-    }
-  }
+  if (type === "task.ended") return isMine && !call.hidden && ENDED.has(what);
+  if (type === "task.changed") return isMine && !call.hidden && isOfTask(what);
+  if (key === undefined || !OF_ASKS[type](change)) return false;
+  if (filter.from !== undefined && (filter.from === "me") !== isOwner) return false;
+  const isAsked = audience.length === 0 ? isOwner : audience.some((name) => names.has(name));
+  return isOwner ? isMine && (isAsked || (OF_OWNERS.has(type) && what !== "handed")) : isAsked;
 }
 
 /** Everything once: tasks that a client called, and questions where they are asked. */
-function concernsOperator(
-  type: OccurrenceType,
-  { taskId, call }: Pick<OutboxEntry, "taskId" | "call">,
-  { what, key }: Pick<OutboxChange, "what" | "key">,
-): boolean {
+function concernsOperator(type: OccurrenceType, { taskId, call }: Pick<OutboxEntry, "taskId" | "call">, change: OutboxChange): boolean {
+  const { what, key } = change;
   const isCalled = !isChildId(taskId) && !call.hidden;
   if (type === "task.ended") return isCalled && ENDED.has(what);
   if (type === "task.changed") return isCalled && isOfTask(what);
-  return key !== undefined && !key.includes(":") && OF_ASKS[type].has(what);
+  return key !== undefined && !key.includes(":") && OF_ASKS[type](change);
 }
 
 async function dataOf(
@@ -237,24 +255,26 @@ async function dataOf(
   const ask = await readUnless404({ store, digest, clock }, { caller, taskId, key });
   const isOwner = owns(caller, call);
   const about = { ...common, key, from: isOwner ? "me" : "others", ...(urlOf && { url: urlOf(taskId, key) }) };
+  // A task that is gone can be read by nobody. Its owner still learns what became of the question.
+  if (OF_APPROVED.has(type)) return ask || isOwner ? about : undefined;
   if (type === "ask.settled") {
-    // A task that is gone can be read by nobody. Its owner still learns that the question is over.
     if (!ask) return isOwner ? { ...about, end: ENDS[what] ?? "answered" } : undefined;
     return { ...about, end: ask.state === "settled" ? ask.end : (ENDS[what] ?? "answered") };
   }
-  if (!ask) return undefined;
-  if (ask.state === "settled") return type === "ask.opened" ? { ...about, isOpen: false } : undefined;
+  // Neither can a question of a child that is over.
+  if (!ask) return isOwner && type === "approval.asked" ? { ...about, isOpen: false } : undefined;
+  if (ask.state === "settled") return OF_OPENED.has(type) ? { ...about, isOpen: false } : undefined;
   // The caller's own task asks others.
   if (ask.state === "of-others" && !(isOwner && OF_OWNERS.has(type))) return undefined;
   // Who has accepted is done, and may still be asked something in a comment.
-  if (ask.state === "accepted" && type !== "ask.opened" && type !== "ask.commented") return undefined;
+  if (ask.state === "accepted" && !OF_OPENED.has(type) && type !== "ask.commented") return undefined;
   return {
     ...about,
     kind: ask.kind,
     priority: ask.priority,
     deadline: new Date(ask.deadlineMs).toISOString(),
     ...(ask.dueAtMs !== undefined && { due: new Date(ask.dueAtMs).toISOString() }),
-    ...(type === "ask.opened" && { isOpen: true }),
+    ...(OF_OPENED.has(type) && { isOpen: true }),
   };
 }
 
@@ -269,6 +289,7 @@ async function dataForOperator(
     what,
   }: { readonly type: OccurrenceType; readonly taskId: string; readonly key: string; readonly what: OutboxChange["what"] },
 ): Promise<JsonObject | undefined> {
+  if (OF_APPROVED.has(type)) return about;
   if (type === "ask.settled") {
     const settled = await store.settledAsk({ taskId, key, names: [] });
     const action = settled?.outcome?.type === "answer" ? settled.outcome.answer.action : undefined;
@@ -276,7 +297,7 @@ async function dataForOperator(
   }
   const task = await store.load(taskId);
   const ask = task?.asks.find((open) => open.key === key);
-  if (!ask || !isForPerson(ask)) return type === "ask.opened" ? { ...about, isOpen: false } : undefined;
+  if (!ask || !isForPerson(ask)) return OF_OPENED.has(type) ? { ...about, isOpen: false } : undefined;
   const { request, audience, deadlineMs, askedAtMs, thread } = ask;
   const to = what === "handed" ? thread?.delegations?.at(-1)?.to : what === "escalated" ? thread?.escalatedTo?.at(-1) : audience?.to;
   const { dueMs } = aboutOf(request) ?? {};
@@ -287,7 +308,7 @@ async function dataForOperator(
     deadline: new Date(deadlineMs).toISOString(),
     ...(dueMs !== undefined && { due: new Date(askedAtMs + dueMs).toISOString() }),
     ...(to !== undefined && { to: to as JsonObject | string }),
-    ...(type === "ask.opened" && { isOpen: true }),
+    ...(OF_OPENED.has(type) && { isOpen: true }),
   };
 }
 

@@ -6,7 +6,8 @@ ARGV  task_id, key, digest (of the ask that the answer was validated against; ''
       outcome (sealed), is_timeout ('' unless the deadline passed without an answer), now_ms,
       ready_at_ms (when the sweep looks for a run that is due now), token ('' unless the holder of the run closes an ask),
       audit_record ('': none), audit_length_max, deposit (sealed; '': none), lane (the channel of a worker, and the run's turn; '': none),
-      giver (digest of the person in whose list the answer is kept; '': none), answered_max (entries of that list);
+      giver (digest of the person in whose list the answer is kept; '': none), answered_max (entries of that list), answered_as (`given` or
+      `refused`: what the outbox says if the ask is an approval);
       only for an ask that several people must accept: seen (the revision at which the last acceptance that the sender knows of was
       counted; '': none), acceptances (sealed, including this one; '': the answer settles the ask)
 
@@ -28,7 +29,8 @@ local task_id, key, digest, fingerprint, outcome = ARGV[1], ARGV[2], ARGV[3], AR
 local is_timeout, now_ms, ready_at_ms, token = ARGV[6] ~= '', ARGV[7], ARGV[8], ARGV[9]
 local audit_record, audit_length_max, deposit, lane = ARGV[10], ARGV[11], ARGV[12], ARGV[13]
 local giver, answered_max = ARGV[14], tonumber(ARGV[15])
-local seen, acceptances = ARGV[16], ARGV[17]
+answered_as = ARGV[16]
+local seen, acceptances = ARGV[17], ARGV[18]
 local field = 'ask:' .. key
 
 -- What a person has answered, the newest. An entry may outlive its task: whoever reads the list skips it then.

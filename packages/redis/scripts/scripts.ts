@@ -37,7 +37,7 @@ export const SHARED_BY_TASKS = ["task", "outbox/post"] as const;
 /** Key and packed value. */
 export type Pair = readonly [key: string, value: string];
 
-/** `names`: digests of the names in its audience, separated by spaces; `""` for an ask to the owner alone. */
+/** `names`: digests of the names in its audience, separated by spaces, and `!approval` if a rule asks; `""` for an ask to the owner alone. */
 export type PackedOpen = readonly [key: string, digest: string, ask: string, names: string];
 
 export interface Scripts {
@@ -194,6 +194,8 @@ export interface AnswerArguments {
   readonly lane: string | undefined;
   /** Digest of the person in whose list the answer is kept. */
   readonly giver: string | undefined;
+  /** What the outbox says of the answer to an approval. */
+  readonly answeredAs: "given" | "refused";
   /** `acceptances` are packed; undefined if the answer settles the ask. */
   readonly quorum: { readonly seen: number | undefined; readonly acceptances: string | undefined } | undefined;
 }
@@ -293,6 +295,7 @@ export function defineScripts(
         args.lane ?? "",
         args.giver ?? "",
         ANSWERED_MAX,
+        args.answeredAs,
         ...(args.quorum ? [args.quorum.seen ?? "", args.quorum.acceptances ?? ""] : []),
       ]) as never,
     agree: (keys, auditKey, args) => run.agree([...keys, auditKey, args.key, args.digest, args.nowMs, ...record(args.audit)]) as never,

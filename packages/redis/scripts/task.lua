@@ -37,7 +37,7 @@ A journal entry is: place called_at digest mark outcome.
   - The mark is the fingerprint of an answer, ! before an outcome that is a bare word (begun, closed, withdrawn, cancelled), and - before any other.
 Large arguments are in the journal's hash, as `given` or `arguments`: only runs need them, and every read of the task would carry them. So are
 the audiences of its asks, as `asked <key>`: the digests of the names under which each ask was found, separated by spaces. They stay after the ask
-was settled, so that those who were asked can read how it ended.
+was settled, so that those who were asked can read how it ended. Behind them stands !approval if a rule asks.
 
 Every script on a task gets the same first four KEYS. ]]
 local task, journal, feed, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -201,11 +201,18 @@ local ASKED_MS = 366 * 24 * 60 * 60 * 1000
 local ASKED_CHANNEL = string.gsub(due, 'due$', 'asked')
 local function tell_asked(names) redis.call(PUBLISH, ASKED_CHANNEL, names) end
 
+-- Behind the names of an ask that a rule asks: no digest begins with !. It stays with them, so that what happens to the ask is known as an approval.
+local APPROVAL = ' !approval'
+
+local function is_approval(names) return names and string.find(names, APPROVAL, 1, true) ~= nil end
+
 local function each_place(key, names, visit)
   local member = own_id() .. ' ' .. key
   for name in string.gmatch(names, '%S+') do
-    visit(ASKED .. name .. ':age', member)
-    visit(ASKED .. name .. ':deadline', member)
+    if string.sub(name, 1, 1) ~= '!' then
+      visit(ASKED .. name .. ':age', member)
+      visit(ASKED .. name .. ':deadline', member)
+    end
   end
 end
 
@@ -745,25 +752,37 @@ end
 
 local function is_unsettled(place) return string.find(place, '^[?-]') ~= nil end
 
--- Writes the entries that ARGV lists from `at`: a key and a text each. The text is an entry, or only its place if the writer knows that the
--- journal holds the rest. An existing entry keeps its outcome and takes a place only if it has none, so that every replay sees the same.
+-- An approval was used, or does not count any more: others hear of it with the entry that records it. `told` is what, a colon, and the key of the ask.
+local function tell_with_entry(told)
+  local what, key = string.match(told, '^(%a+):(.*)$')
+  audiences[own_id() .. ' ' .. key] = redis.call('HGET', journal, 'asked ' .. key)
+  happens_to_ask(what, key)
+end
+
+-- Writes the entries that ARGV lists from `at`: a key and a text each. A key may be followed by a line feed and what the outbox says once the entry
+-- has its outcome. The text is an entry, or only its place if the writer knows that the journal holds the rest. An existing entry keeps its outcome and takes a place only if it has none, so that every replay sees the same.
 -- Only an entry without an outcome (-), of a sleep or of a step that has begun, is replaced. An ask that is written as withdrawn is closed,
 -- which the caller has to publish. Returns the index after the list, and how many bytes were added to the journal.
 local function write_entries(at, now_ms)
   local added = 0
   local after = each_group(at, 2, function(key, text)
-    local place = string.match(text, '^%S+')
+    local place, told, is_new = string.match(text, '^%S+'), nil, false
+    local line_end = string.find(key, '\n', 1, true)
+    if line_end then key, told = string.sub(key, 1, line_end - 1), string.sub(key, line_end + 1) end
     if place ~= text and redis.call('HSETNX', journal, key, text) == 1 then
+      is_new = true
       added = added + #key + #text
     else
       local held = redis.call('HGET', journal, key)
       if held and string.sub(held, 1, 1) == '-' and place ~= text then
+        is_new = true
         redis.call('HSET', journal, key, text)
         added = added + #text
       elseif held and is_unsettled(held) and not is_unsettled(place) then
         redis.call('HSET', journal, key, place .. string.match(held, '^%S+(.*)$'))
       end
     end
+    if told and is_new and OUTBOX_MAX > 0 then tell_with_entry(told) end
     if string.sub(place, 1, 1) == 'w' and string.sub(key, 1, 4) == 'ask:' then remove_ask(string.sub(key, 5), 'withdrawn', now_ms) end
   end)
   return after, added

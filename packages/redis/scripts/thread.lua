@@ -40,11 +40,9 @@ local function write()
   redis.call('HINCRBY', task, 'threads', added)
   redis.call('HSET', task, 'thread:' .. key, state.revision + 1 .. ' ' .. thread)
   count_more(state, added)
-  if names ~= '' then
-    enter_more(key, string.match(ask, '^%S+ %S+ (.*)$'), names)
-    handed_on = key .. '\n' .. names
-  end
+  if names ~= '' then enter_more(key, string.match(ask, '^%S+ %S+ (.*)$'), names) end
   local asked = redis.call('HGET', journal, 'asked ' .. key)
+  if names ~= '' then handed_on = key .. '\n' .. names .. (is_approval(asked) and APPROVAL or '') end
   if asked then
     audiences[own_id() .. ' ' .. key] = asked
     tell_asked(asked)

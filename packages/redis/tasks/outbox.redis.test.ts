@@ -3,6 +3,7 @@ import {
   type Caller,
   cursorOfPlace,
   namesOfAudience,
+  OCCURRENCE_TYPES,
   type Occurrence,
   type OccurrenceFilter,
   type OccurrencesRead,
@@ -13,7 +14,7 @@ import {
 } from "@parley/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { callerNamed } from "../../core/callers/caller.fixture.ts";
-import { aCall, aLife, anAsk, anEvent, aWithdrawal, HOUR_MS } from "../../../test/contract/builders.ts";
+import { aCall, aLife, anAsk, anEvent, aStep, aWithdrawal, HOUR_MS } from "../../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../../test/contract/open-redis.ts";
 
 const DAY_MS = 24 * HOUR_MS;
@@ -261,6 +262,168 @@ describe("who hears what", () => {
     expect(await heard(ada, "ask.settled")).toMatchObject([{ taskId, end: "closed" }]);
     expect(await heard(bob, "ask.settled")).toEqual([]);
   });
+});
+
+describe("approvals", () => {
+  const KEY = "parley.approval";
+  const TYPES = OCCURRENCE_TYPES.filter((type) => type.startsWith("approval."));
+  const operator = { isOperator: true } as never;
+  const { request } = anAsk(KEY);
+  const approval = (audience: object = FOR_FINANCE.audience) =>
+    anAsk(KEY, { audience, request: { ...request, about: { isApproval: true } } } as never);
+  const answered = (taskId: string, action: string) =>
+    opened.store.answer({
+      taskId,
+      key: KEY,
+      digest: `digest-of-${KEY}`,
+      answer: { action },
+      nowMs: Date.now(),
+      graceMs: 1_000,
+    } as never);
+  /** Without the first word. */
+  const all = async (caller: Caller, taskId: string) =>
+    (await read(caller, { types: TYPES, taskId })).occurrences.map(({ type }) => type.slice("approval.".length));
+
+  /** What the gate records after a yes. */
+  async function decidedAgain(taskId: string, what: "spent" | "void", times = 1): Promise<void> {
+    const token = await life().begin({ taskId, run: 2 });
+    const step = aStep("parley.still-approved", what === "spent" ? "" : "changed", 2);
+    const entries = [{ ...step, entry: { ...step.entry, tells: { what, key: KEY } } }];
+    // A client library sends again what it has no reply to.
+    for (let time = 0; time < times; time += 1)
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect(await opened.store.record({ taskId, token, nowMs: Date.now(), leaseMs: 1_000, entries })).toBe("recorded");
+  }
+
+  test.each<[string, (taskId: string) => Promise<unknown>, string[]]>([
+    [
+      "a yes, and the call runs",
+      async (id) => [await answered(id, "accept"), await decidedAgain(id, "spent")],
+      ["asked", "given", "spent"],
+    ],
+    ["sent three times", async (id) => [await answered(id, "accept"), await decidedAgain(id, "spent", 3)], ["asked", "given", "spent"]],
+    ["a yes that does not count", async (id) => [await answered(id, "accept"), await decidedAgain(id, "void")], ["asked", "given", "void"]],
+    ["a yes that nothing follows yet", (id) => answered(id, "accept"), ["asked", "given"]],
+    ["a no", (id) => answered(id, "decline"), ["asked", "refused"]],
+    ["a closed form", (id) => answered(id, "cancel"), ["asked", "refused"]],
+    ["nothing in time", (id) => answered(id, "timeout"), ["asked", "expired"]],
+    ["a task that is cancelled", (id) => life().cancel(id), ["asked", "withdrawn"]],
+  ])("%s: who may decide and who called hear it once, in order, and nobody else", async (_, end, expected) => {
+    const taskId = await life().parked([approval()], { principal: "ada", name: "refund" });
+    await end(taskId);
+    for (const who of [ada, bob, operator]) expect(await all(who, taskId)).toEqual(expected);
+    for (const who of [callerNamed("eve", { groups: ["sales"] }), callerNamed("bob", { groups: ["finance"], tenant: "other" })])
+      expect(await all(who, taskId)).toEqual([]);
+    const { occurrences } = await read(bob, { types: TYPES, taskId });
+    expect(occurrences.map(({ data }) => data)).toMatchObject(
+      expected.map(() => ({ taskId, key: KEY, from: "others", called: { kind: "tool", name: "refund" } })),
+    );
+    expect(new Set(occurrences.map(({ id }) => id)).size).toBe(expected.length);
+    expect(await heard(ada, "approval.asked", { from: "others" })).toEqual([]);
+    expect(await heard(ada, "approval.asked", { from: "me", tool: "refund" })).toHaveLength(1);
+    // They are questions besides.
+    expect([await heard(bob, "ask.opened"), await heard(bob, "ask.settled")]).toMatchObject([
+      { length: 1 },
+      { length: expected.length > 1 ? 1 : 0 },
+    ]);
+  });
+
+  test("who called and is excluded from deciding hears of it as the owner only; an operator is told whom it is put to", async () => {
+    const to = FOR_FINANCE.audience.to;
+    const taskId = await life().parked([approval({ to, not: "caller" })], { principal: "bob" });
+    expect(await heard(bob, "approval.asked")).toMatchObject([{ taskId, from: "me", kind: "form", isOpen: true }]);
+    expect(await heard(bob, "approval.asked", { from: "others" })).toEqual([]);
+    expect(await heard(operator, "approval.asked")).toMatchObject([{ to, owner: "bob", isOpen: true }]);
+    await answered(taskId, "accept");
+    expect(await heard(bob, "approval.asked")).toMatchObject([{ isOpen: false }]);
+  });
+
+  test("who is handed an approval hears of it, and the owner not again", async () => {
+    const taskId = await life().parked([approval()], { principal: "ada" });
+    const to = { people: ["carol"] };
+    const thread = { comments: 0, delegations: [{ from: { by: "bob" }, to }], delegated: 1 };
+    const asks = { taskId, key: KEY, digest: `digest-of-${KEY}`, nowMs: Date.now() };
+    expect(await opened.store.writeThread({ ...asks, thread, handedTo: namesOfAudience({ to }), history: [] })).toBe("accepted");
+    const carol = callerNamed("carol");
+    expect([await all(carol, taskId), await all(ada, taskId)]).toEqual([["asked"], ["asked"]]);
+    await answered(taskId, "accept");
+    expect([await all(carol, taskId), await all(ada, taskId)]).toEqual([
+      ["asked", "given"],
+      ["asked", "given"],
+    ]);
+  });
+
+  test("of several who must agree, the last one gives it", async () => {
+    const taskId = await life().parked([approval({ ...FOR_FINANCE.audience, quorum: 2 })], { principal: "ada" });
+    const answer = {
+      taskId,
+      key: KEY,
+      digest: `digest-of-${KEY}`,
+      answer: { action: "accept", content: {} },
+      nowMs: Date.now(),
+      graceMs: 1_000,
+    };
+    const acceptances = [{ by: "bob", content: {}, atMs: 1 }];
+    expect(await opened.store.answer({ ...answer, quorum: { acceptances, missing: 1 } } as never)).toMatchObject({ receipt: "accepted" });
+    expect(await all(ada, taskId)).toEqual(["asked"]);
+    const { revision } = (await opened.store.load(taskId))!.asks[0]!.accepted!;
+    const both = [...acceptances, { by: "dora", content: {}, atMs: 2 }];
+    await opened.store.answer({ ...answer, quorum: { seen: revision, acceptances: both, missing: 0 } } as never);
+    expect(await all(ada, taskId)).toEqual(["asked", "given"]);
+  });
+
+  test("a tool's own question is no approval, whatever its name", async () => {
+    const taskId = await life().parked([anAsk(KEY, FOR_FINANCE)], { principal: "ada" });
+    await answered(taskId, "accept");
+    for (const who of [ada, bob, operator]) expect(await all(who, taskId)).toEqual([]);
+    expect(await heard(bob, "ask.settled")).toHaveLength(1);
+  });
+
+  test("an approval of a child is heard of by its owner at the task that was called", async () => {
+    const rootId = await life().create({ principal: "ada" });
+    const token = await life().begin({ taskId: rootId, run: 1 });
+    const childId = `${opened.newTaskId()}~`;
+    const call = aCall({ principal: "ada", parent: { taskId: rootId, rootId, depth: 1, key: "call:cook", path: "cook" } });
+    const open = anAsk("call:cook", { digest: childId, request: { type: "call" } as never });
+    await opened.store.create({
+      taskId: childId,
+      call,
+      graceMs: 1_000,
+      parent: { token, nowMs: Date.now(), leaseMs: 1_000, open },
+    } as never);
+    await life().park(childId, await life().begin({ taskId: childId, run: 1 }), [approval()]);
+    await answered(childId, "accept");
+    await decidedAgain(childId, "spent");
+    expect([await all(ada, rootId), await all(ada, childId)]).toEqual([["asked", "given", "spent"], []]);
+    expect([await all(bob, childId), await all(bob, rootId)]).toEqual([["asked", "given", "spent"], []]);
+    expect([await all(operator, childId), await all(operator, rootId)]).toEqual([["asked", "given", "spent"], []]);
+  });
+
+  test("the index finds an approval by its names, and nothing of it stays", async () => {
+    const taskId = await life().parked([approval()], { principal: "ada" });
+    const asked = () => opened.store.asked({ names: namesOfAudience(FOR_FINANCE.audience), order: "oldest", limit: 10 });
+    expect(await asked()).toMatchObject([{ taskId, key: KEY }]);
+    expect(await opened.redis.keys(`${opened.prefix}:*asked:!*`)).toEqual([]);
+    await answered(taskId, "decline");
+    expect(await asked()).toEqual([]);
+  });
+});
+
+test("what a newer version says in an entry is passed over, and the rest is heard", async () => {
+  const taskId = await life().parked([anAsk("size", FOR_FINANCE)], { principal: "ada" });
+  const key = `${opened.prefix}:{p${taskId.split("-")[0]}}:outbox`;
+  const [, [, text = ""]] = (await opened.redis.xrange(key, "-", "+")).at(-1)!;
+  const entry = JSON.parse(text) as [...unknown[], string[]];
+  const [asked = ""] = entry.at(-1) as string[];
+  const newer = [
+    ...entry.slice(0, -1),
+    ["exalted:size\nabc", `exalted:size ${asked.slice(asked.indexOf("\n"))}`, `${asked} !hallowed`],
+    { more: 1 },
+  ];
+  await opened.redis.xadd(key, "*", "e", JSON.stringify(newer));
+  expect(await heard(bob, "ask.opened")).toHaveLength(2);
+  for (const type of OCCURRENCE_TYPES.filter((each) => !["ask.opened", "task.changed"].includes(each)))
+    expect(await heard(bob, type)).toEqual([]);
 });
 
 describe("places", () => {

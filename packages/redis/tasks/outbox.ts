@@ -103,7 +103,15 @@ function changeOf(text: string): OutboxChange {
   const [change = "", digests = ""] = text.split("\n");
   const colon = change.indexOf(":");
   const what = (colon < 0 ? change : change.slice(0, colon)) as OutboxChange["what"];
-  return { what, ...(colon >= 0 && { key: change.slice(colon + 1) }), audience: digests === "" ? [] : digests.split(" ") };
+  const words = digests === "" ? [] : digests.split(" ");
+  return {
+    what,
+    ...(colon >= 0 && { key: change.slice(colon + 1) }),
+    audience: words.filter((word) => !word.startsWith("!")),
+    ...(words.includes("!approval") && { isApproval: true as const }),
+    ...(words.includes("!given") && { answeredAs: "given" as const }),
+    ...(words.includes("!refused") && { answeredAs: "refused" as const }),
+  };
 }
 
 /** Whether one id of a stream comes after another. `""` comes before all. */

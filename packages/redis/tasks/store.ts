@@ -445,6 +445,7 @@ export function createRedisStore({
             token,
             lane,
             giver: giver && codec.askedBy(taskId, giver.tenant)(nameOfGiver(giver)),
+            answeredAs: answer.action === "accept" ? "given" : "refused",
             quorum: quorum && {
               seen: quorum.seen,
               acceptances: quorum.missing > 0 ? packAcceptances(content, key, quorum.acceptances) : undefined,
@@ -676,8 +677,12 @@ function parentDue(reply: PackedRun): ParentDue {
 
 const NO_CONTENT = { fields: [], entries: [] };
 
+/** What the outbox says of an entry follows its key. */
 function packEntries(content: Content, entries: readonly KeyedEntry[]): Pair[] {
-  return entries.map(({ key, entry, known }) => [key, known ? packPlace(entry) : packEntry(content, key, entry)]);
+  return entries.map(({ key, entry, known }) => [
+    entry.tells ? `${key}\n${entry.tells.what}:${entry.tells.key}` : key,
+    known ? packPlace(entry) : packEntry(content, key, entry),
+  ]);
 }
 
 /** The fields that are present, each sealed under its own name. */

@@ -167,6 +167,9 @@ export function packAsk(content: Content, ask: Open, position: number): string {
   return `${calledAt} ${position} ${askedAtMs} ${deadlineMs - askedAtMs} ${content.seal(`ask ${key}`, JSON.stringify(packed))}`;
 }
 
+/** As in scripts/task.lua. */
+const APPROVAL = "!approval";
+
 /** With keys, digests and the names under which they are found, as scripts take them. */
 export function packAsks(
   content: Content,
@@ -175,8 +178,9 @@ export function packAsks(
 ): (readonly [key: string, digest: string, ask: string, names: string])[] {
   return asks.map((ask, position) => {
     const audience = "audience" in ask ? ask.audience : undefined;
-    const names = audience ? namesOfAudience(audience).map(askedBy()).join(" ") : "";
-    return [ask.key, ask.digest, packAsk(content, ask, position), names];
+    const names = audience ? namesOfAudience(audience).map(askedBy()) : [];
+    const isApproval = ask.request.type === "form" && ask.request.about?.isApproval === true;
+    return [ask.key, ask.digest, packAsk(content, ask, position), (isApproval && audience ? [...names, APPROVAL] : names).join(" ")];
   });
 }
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { accept, anAsk, aStep, aWithdrawal, GRACE_MS, LEASE_MS, newToken } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
 
-export function records({ store, newTaskId, life, record }: UnderTest): void {
+export function records({ store, newTaskId, life, record, journalOf }: UnderTest): void {
   describe("report", () => {
     test("message, text for the model and feed are shown to clients, and the feed is read on from a cursor", async () => {
       const taskId = await life.create();
@@ -98,6 +98,17 @@ export function records({ store, newTaskId, life, record }: UnderTest): void {
       expect(await store.journal(newTaskId())).toEqual([]);
       expect(await store.journal("no task id")).toEqual([]);
     });
+  });
+
+  test("what others hear with an entry is no part of it, and without subscribers changes nothing", async () => {
+    const taskId = await life.create();
+    const token = await life.begin({ taskId, run: 1 });
+    await record(taskId, token, { key: "step:a", entry: { digest: "", outcome: { type: "begun" }, calledAt: "0" } });
+    const { revision } = await life.load(taskId);
+    const step = aStep("a", "yes");
+    await record(taskId, token, { ...step, entry: { ...step.entry, tells: { what: "spent", key: "ask" } } });
+    expect((await life.load(taskId)).revision).toBe(revision);
+    expect([...(await journalOf(taskId, 1))]).toEqual([["step:a", step.entry]]);
   });
 
   describe("a recorded value", () => {

@@ -2,15 +2,19 @@
 
 The outbox has what other systems may want to hear, in the order in which it happened, without content. It exists if OUTBOX_MAX is not 0
 (docs/adr/0026-events-are-read-from-an-outbox.md). An entry is JSON: the task's id, its revision, the time, its kind, name, owner and flags, and
-the changes, each followed by a line feed and the digests of its audience if it has one. `tell` in task.lua posts, in the change itself. ]]
+the changes, each followed by a line feed and the digests of its audience if it has one; of an approval, also `!approval` and, once it was answered,
+`!given` or `!refused`. `tell` in task.lua posts, in the change itself. ]]
 local OUTBOX = string.gsub(due, 'due$', 'outbox')
-local OUTSIDE = { asked = 1, answered = 1, overdue = 1, withdrawn = 1, closed = 1, completed = 1, failed = 1, cancelled = 1 }
+local OUTSIDE = { asked = 1, answered = 1, overdue = 1, withdrawn = 1, closed = 1, completed = 1, failed = 1, cancelled = 1, spent = 1, void = 1 }
 
 -- To whom this script has handed on an ask of its own task: its key, a line feed, the digests of their names.
 local handed_on
 
 -- What this script has done around an ask that others may hear of, separated by spaces: their names in the outbox.
 local thread_tells = ''
+
+-- Of the answer that this script records: `given` or `refused`, if it is to an approval.
+local answered_as = ''
 
 function post(state, now_ms)
   local changes = {}
@@ -25,7 +29,8 @@ function post(state, now_ms)
     end
     if OUTSIDE[what] and (key == '' or is_question('ask:' .. key)) then
       local names = audiences[own_id() .. ' ' .. key]
-      changes[#changes + 1] = names and change .. '\n' .. names or change
+      local as = what == 'answered' and answered_as ~= '' and is_approval(names) and ' !' .. answered_as or ''
+      changes[#changes + 1] = names and change .. '\n' .. names .. as or change
     end
   end
   if #changes == 0 then return end
