@@ -123,7 +123,9 @@ const DISPLAY_NAME_CHARS_MAX = 100;
  * readers take those for verified. It is never a reason to refuse a person.
  */
 function displayNameOf(claim: unknown): string | undefined {
-  if (typeof claim !== "string" || claim.length > NAME_CHARS_MAX || !claim.isWellFormed() || /[@:]/.test(claim)) return undefined;
+  if (typeof claim !== "string" || claim.length > NAME_CHARS_MAX || !claim.isWellFormed()) return undefined;
+  // Also if the letters are wide or small forms of these, which people read alike.
+  if (/[@:]/.test(claim.normalize("NFKC"))) return undefined;
   const plain = claim
     .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ")
     .trim()

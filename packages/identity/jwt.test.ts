@@ -135,6 +135,9 @@ describe("an access token", () => {
     // Readers would take these for verified.
     ["boss@example.com", undefined],
     ["sub:7", undefined],
+    ["Eve (boss\uff20example.com)", undefined],
+    ["Eve (boss\ufe6bexample.com)", undefined],
+    ["Eve (sub\uff1a7)", undefined],
     ["\u200b ", undefined],
     ["x".repeat(300), undefined],
     [7, undefined],
