@@ -79,7 +79,13 @@ describe("tasks", () => {
     const { get, post, call, services } = await subject();
     const taskId = await call("pay");
     const [mine] = (await get("ada", "/tasks")).body.tasks;
-    expect(mine).toMatchObject({ taskId, tool: "pay", status: "input_required", owner: { principal: "ada", isCaller: true }, asks: [] });
+    expect(mine).toMatchObject({
+      taskId,
+      tool: "pay",
+      status: "input_required",
+      owner: { principal: "ada", name: "ada", isCaller: true },
+      asks: [],
+    });
     expect(mine.asksOfOthers).toBe(1);
 
     const [theirs] = (await get("eve", "/tasks?owner=others")).body.tasks;

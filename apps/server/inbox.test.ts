@@ -1,7 +1,7 @@
 /** The inbox: what it lists for whom, in which order, and the question beside the list. */
 import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
-import { type AuditFact, COMMENT_CHARS_MAX, COMMENTS_MAX, ParleyError, PRIORITIES, type Rates } from "@parley/core";
+import { type AuditFact, type Caller, COMMENT_CHARS_MAX, COMMENTS_MAX, ParleyError, PRIORITIES, type Rates } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import { PAGES_SCRIPT } from "@parley/web";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -141,6 +141,39 @@ test("a person finds what is asked of them regardless of whose task asks, by dea
   expect([nothing.status, listed(nothing.text), nothing.text]).toEqual([200, [], expect.stringContaining("Nothing waits for you")]);
   const german = await open("", "bob", { "accept-language": "de" });
   expect(german.text).toContain("2 Fragen warten auf Sie");
+});
+
+test("two callers of one name are told apart in the list, beside it, where questions are answered together, and among the answers", async () => {
+  const people: Readonly<Record<string, Caller>> = {
+    ann: callerNamed("ann", { displayName: "Ann Lee", names: ["sub:7", "email:ann@acme.io"] }),
+    eve: callerNamed("eve", { displayName: "Ann Lee", names: ["sub:8"] }),
+    bob: callerNamed("bob", { groups: ["finance"] }),
+  };
+  const authenticate = ({ headers }: { readonly headers: Record<string, unknown> }) =>
+    people[String(headers["x-principal"])] ?? callerNamed("mallory");
+  const { open, taskIds, here, services, decline } = await asked([["pay", { message: "Pay 1?", group: "finance" }]], {
+    authenticate,
+    visitors: { authenticate, ticket: undefined },
+  });
+  const args = { message: "Pay 2?", group: "finance" };
+  const created = await rpc(here, "tools/call", { name: "pay", arguments: args }, { principal: "eve" });
+  taskIds.push(String(created.result!["taskId"]));
+  await until(async () => (await services.store.load(taskIds[1]!))?.status === "input_required");
+  const [ann, eve] = ["in a call of <bdi>Ann Lee (ann@acme.io)</bdi>", "in a call of <bdi>Ann Lee (sub:8)</bdi>"];
+
+  const { text } = await open("", "bob");
+  const items = [...text.matchAll(/<li data-ask[^]*?<\/li>/g)].map(([item]) => item);
+  expect(items).toEqual([expect.stringContaining(ann), expect.stringContaining(eve)]);
+  expect((await open(`?ask=${taskIds[1]}/it`, "bob")).text).toContain("in a call of <strong><bdi>Ann Lee (sub:8)</bdi></strong>");
+  const together = (await open(batchOf(taskIds), "bob")).text;
+  expect(together.slice(together.indexOf('<ol class="together">'))).toMatch(
+    /Pay 1\?[^]*Ann Lee \(ann@acme[.]io\)[^]*Pay 2\?[^]*Ann Lee \(sub:8\)/,
+  );
+  expect((await open("", "ann")).text).not.toContain("in a call of");
+
+  for (const taskId of taskIds) await decline(taskId, "bob");
+  const answers = (await open("/answered", "bob")).text;
+  expect(answers).toMatch(/Ann Lee \(sub:8\)[^]*Ann Lee \(ann@acme[.]io\)/);
 });
 
 test("filters narrow the list and are kept by its links; what is no filter filters nothing", async () => {

@@ -1,6 +1,8 @@
 /** Pages of questions with a form: what they say, what they accept, and that they give nothing away. */
+import type { Caller } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
-import { expect, test } from "vitest";
+import type { FastifyRequest } from "fastify";
+import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { rpc } from "./client.fixture.ts";
@@ -66,6 +68,10 @@ const asking = catalogue([
       JSON.stringify(
         (await ctx.ask("pay", { message: "Pay?", schema: z.object({ ok: z.boolean() }), to: { groups: ["finance"] }, quorum: 2 })).action,
       ),
+  }),
+  defineTool({
+    name: "key",
+    run: async (_args, ctx) => String((await ctx.secret("key", { message: "The key?", to: { people: ["bob"] } })) !== undefined),
   }),
   defineTool({
     name: "look",
@@ -144,7 +150,7 @@ test("a question says who asks, through which tool, for whom, until when and wha
   expect(text).toContain("Line one\n&lt;b&gt;two&lt;/b&gt;");
   for (const part of [
     "everything",
-    "in a call of somebody else",
+    "in a call of <strong><bdi>ann</bdi></strong>",
     "bob; the group finance; not the person who made the call",
     "in 47 hours",
     "then it closes without an answer",
@@ -153,13 +159,61 @@ test("a question says who asks, through which tool, for whom, until when and wha
   const german = await open(at(here), "bob", { "accept-language": "de-AT, en;q=0.5", cookie: "parley-zone=Europe/Vienna" });
   expect(german.text).toContain('<html lang="de" dir="ltr">');
   for (const part of [
-    "in einem Aufruf von jemand anderem",
+    "in einem Aufruf von <strong><bdi>ann</bdi></strong>",
     "die Gruppe finance",
     "danach wird sie ohne Antwort geschlossen",
     "In der Zeitzone Europe/Vienna",
     "eine ganze Zahl, 1 bis 20",
   ])
     expect(german.text).toContain(part);
+});
+
+describe("whose call asks", () => {
+  const namedPeople: Visitors = {
+    authenticate: ({ headers }) => people[String(headers["x-principal"] ?? "ann")] ?? callerNamed("mallory"),
+    ticket: undefined,
+  };
+  const people: Readonly<Record<string, Caller>> = {
+    bob: callerNamed("bob", { groups: ["finance"] }),
+    ann: callerNamed("ann", { displayName: "Ann Lee", names: ["sub:7", "email:ann<\u202e@acme.io"] }),
+    // The same person through another client.
+    phone: callerNamed("phone", { person: "ann", names: ["bob"] }),
+  };
+  const authenticate = ({ headers }: FastifyRequest) => people[String(headers["x-principal"])] ?? callerNamed("mallory");
+  const named = { visitors: namedPeople, authenticate };
+
+  test("is said by name to somebody else, with what only that person has, and in the record", async () => {
+    const { at, here } = await asked("confirm", {}, named);
+    const page = await open(at(here), "bob");
+    expect(page.text).toContain("in a call of <strong><bdi>Ann Lee (ann&lt; @acme.io)</bdi></strong>");
+    const german = await open(at(here), "bob", { "accept-language": "de" });
+    expect(german.text).toContain("in einem Aufruf von <strong><bdi>Ann Lee (ann&lt; @acme.io)</bdi></strong>");
+    expect((await open(at(here), "phone")).text).toContain("in a call of yours");
+    const sent = await send(at(here), "bob", [...hidden(page.fields), ["action", "no"]]);
+    const kept = "<dt>In a call of</dt><dd><bdi>Ann Lee (ann&lt; @acme.io)</bdi></dd>";
+    expect(sent.text).toContain(kept);
+    expect((await open(at(here), "bob")).text).toContain(kept);
+  });
+
+  test("is said on pages that collect a secret", async () => {
+    const { at, here } = await asked("key", {}, named);
+    expect((await open(at(here), "bob")).text).toContain(
+      "The tool <strong><bdi>key</bdi></strong> asks you, in a call of <strong><bdi>Ann Lee (ann&lt; @acme.io)</bdi></strong>:",
+    );
+  });
+
+  test("is somebody else's for a task of a version that kept no names", async () => {
+    const { at, here, services, taskId } = await asked("confirm", {}, named);
+    const { load } = services.store;
+    const forgetful = async (id: string) => {
+      const task = await load(id);
+      const { caller: _, ...call } = task?.call ?? {};
+      return task && ({ ...task, call } as typeof task);
+    };
+    Object.assign(services.store, { load: forgetful });
+    expect((await services.store.load(taskId))?.call).not.toHaveProperty("caller");
+    expect((await open(at(here), "bob")).text).toContain("in a call of somebody else");
+  });
 });
 
 test("a time that the person's clock skips is said, and not taken for one of the server's zone", async () => {

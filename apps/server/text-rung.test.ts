@@ -272,6 +272,16 @@ describe.each(FAMILIES)("a client of %s that knows tools only", (family) => {
     expect(text).toContain("\n2 more questions are open.\n");
   });
 
+  test("reads in whose call a question of somebody else asks, by name", async () => {
+    const { client, here, services } = await start(family, LOGIN, "ann");
+    const taskId = idIn(await client.call("pay"));
+    await until(async () => (await services.store.load(taskId))?.status === "input_required");
+    const asked = await CLIENTS[family]!(here, "bob");
+    expect(textOf(await asked.call("parley_asks"))).toContain("pay asks, in a call of ann:\nQuestion: How much?");
+    await client.call("dinner");
+    expect(textOf(await client.call("parley_asks"))).toContain("\n\ndinner asks:\nQuestion: ");
+  });
+
   test("gets an error at once for what only a client could answer", async () => {
     const { client } = await start(family);
     expect(await client.call("think")).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("sampling") }] });

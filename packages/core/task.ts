@@ -41,6 +41,8 @@ export interface CallFacts {
   readonly principal: string;
   /** See Caller.person. */
   readonly person?: string;
+  /** Absent for a caller without an identity, in a task whose content cannot be read, and in tasks of earlier versions. */
+  readonly caller?: CallerNames;
   /** The tenant of the principal; absent for the default tenant. */
   readonly tenant?: string;
   readonly capabilities: ClientCapabilities;
@@ -72,6 +74,19 @@ export interface CallFacts {
   readonly request?: { readonly id: string | number; readonly progressToken?: string | number };
   /** Digest of the id of the session that called; absent for a call without a session. */
   readonly session?: string;
+}
+
+/**
+ * What a caller was called when it called, as its identity provider says: for people to read, and for tools. Nothing
+ * decides by it, because many providers let people choose their name.
+ */
+export interface CallerNames {
+  /** See Given.name. */
+  readonly name?: string;
+  /** Verified by the provider. */
+  readonly email?: string;
+  /** Unlike a name, the provider never gives it to somebody else. Absent for a machine with an API key. */
+  readonly subject?: string;
 }
 
 /** What a child knows of its parent. */

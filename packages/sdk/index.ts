@@ -47,7 +47,7 @@ export type {
   UrlAsk,
 } from "./asks/ask.ts";
 export type { MapItem, MapKey, MapOptions } from "./context/map.ts";
-export type { Context, SleepOptions, StepOptions, WaitOptions } from "./context/context.ts";
+export type { Caller, Context, SleepOptions, StepOptions, WaitOptions } from "./context/context.ts";
 export type { Definition } from "./define/definition.ts";
 export { type DryRun, type DryRunOptions, type PlannedAsk, dryRun } from "./context/dry-run.ts";
 export { ask, call, event, patched, received, roots, sample, sleep, step } from "./generator/ask.ts";

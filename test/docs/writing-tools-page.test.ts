@@ -309,6 +309,25 @@ test("who may answer", async () => {
   expect(running.text).toBe("true");
 });
 
+test("who called", async () => {
+  const version = "1.2.3";
+  const sent: string[] = [];
+  const mail = { send: (to: string, text: string) => void sent.push(`${to}: ${text}`) };
+  const release = defineTool({
+    ...tool,
+    async run(_args, ctx) {
+      const { principal, name, email, subject } = ctx.caller;
+      await ctx.confirm("release", { message: `Release ${version} for ${name ?? "the caller"}?`, to: { groups: ["operations"] } });
+      await ctx.step("tell", () => (email === undefined ? undefined : mail.send(email, `${version} is released`)));
+      return `${principal} ${subject ?? "has no subject"}`;
+    },
+  });
+  const answers = { release: true };
+  const run = await runTool(release, {}, { answers, caller: { name: "Ada Lovelace", email: "ada@acme.example" } });
+  expect([run.text, sent]).toEqual(["tester has no subject", ["ada@acme.example: 1.2.3 is released"]]);
+  expect(run.asks[0]?.request).toMatchObject({ message: "Release 1.2.3 for Ada Lovelace?" });
+});
+
 // ── facts, steps, undoing ──────────────────────────────────────────────────────────────────────────────────────
 
 test("facts", async () => {

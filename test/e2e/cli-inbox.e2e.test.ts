@@ -59,7 +59,7 @@ const tools = catalogue([
 ]);
 
 const PEOPLE = {
-  ann: callerNamed("ann"),
+  ann: callerNamed("ann", { displayName: "Ann Lee", names: ["sub:7", "email:ann@acme.io"] }),
   eve: callerNamed("eve", { groups: ["finance"] }),
   bob: callerNamed("bob", { groups: ["finance"] }),
   dora: callerNamed("dora"),
@@ -99,7 +99,8 @@ describe("what is asked in other people's tasks", () => {
 
     const { questions, isMore } = await json("bob", "inbox");
     expect(isMore).toBe(false);
-    const pay = { taskId, key: "amount", tool: "pay", priority: "high", owner: { principal: "ann", isCaller: false }, state: "open" };
+    const owner = { principal: "ann", name: "Ann Lee", email: "ann@acme.io", subject: "7", isCaller: false };
+    const pay = { taskId, key: "amount", tool: "pay", priority: "high", owner, state: "open" };
     expect(questions).toEqual([expect.objectContaining(pay), expect.objectContaining({ taskId: own, tool: "own" })]);
     const listed = await json("bob", "inbox", "--owner", "others", "--priority", "high", "--tool", "pay", "--order", "deadline");
     expect(listed["questions"]).toEqual([
@@ -110,7 +111,7 @@ describe("what is asked in other people's tasks", () => {
 
     const { stdout } = await run("bob", "inbox", "--list", "--owner", "others");
     expect(stdout).toMatch(
-      /^pay asks, in a call of ann {2}high · asked .+ · closes in \d+ \w+, and then it counts as declined · for finance\n/,
+      /^pay asks, in a call of Ann Lee \(ann@acme\.io\) {2}high · asked .+ · closes in \d+ \w+, and then it counts as declined · for finance\n/,
     );
     expect(stdout).toContain("Offers\n    shop  cents\n    Ash   900\n    - old\n    + new\n");
     expect(stdout).toContain(
@@ -277,7 +278,7 @@ describe.runIf(hasTerminal)("at a terminal", () => {
     ];
     const on = await openTerminal(["inbox"], env("bob"));
     open.push(on);
-    await on.shows("pay asks, in a call of ann");
+    await on.shows("pay asks, in a call of Ann Lee (ann@acme.io)");
     await on.shows("How much for chairs?");
     await on.shows("Answer?");
     await on.press("Down", "Down", "Down", "Enter");

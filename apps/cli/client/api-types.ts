@@ -442,7 +442,7 @@ export interface components {
             /** @description Name of the tool or prompt that asks */
             readonly tool: string;
             /** @description Whose task asks */
-            readonly owner: components["schemas"]["Person"];
+            readonly owner: components["schemas"]["Owner"];
             /** Format: date-time */
             readonly askedAt: string;
             /** Format: date-time */
@@ -648,7 +648,7 @@ export interface components {
             /** @description Name of the tool or prompt that asks */
             readonly tool: string;
             /** @description Whose task asks */
-            readonly owner: components["schemas"]["Person"];
+            readonly owner: components["schemas"]["Owner"];
             /** Format: date-time */
             readonly askedAt: string;
             /** Format: date-time */
@@ -721,10 +721,16 @@ export interface components {
             /** @description The oldest first */
             readonly comments: readonly components["schemas"]["Comment"][];
         };
-        readonly Person: {
+        readonly Owner: {
             readonly principal: string;
             /** @description Whether this is the caller */
             readonly isCaller: boolean;
+            /** @description What the person who made the call was called then. For people to read: several may have the same. Absent where callers are not identified, and in calls to earlier versions */
+            readonly name?: string;
+            /** @description The address that the identity provider has verified; absent if it has not */
+            readonly email?: string;
+            /** @description The subject at the identity provider; absent for a machine with an API key */
+            readonly subject?: string;
         };
         readonly Problem: {
             readonly status: number;
@@ -763,7 +769,7 @@ export interface components {
             readonly taskId: string;
             readonly key: string;
             readonly tool: string;
-            readonly owner: components["schemas"]["Person"];
+            readonly owner: components["schemas"]["Owner"];
             /** @enum {string} */
             readonly end: "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
             /** @description Who answered; absent if nobody did */
@@ -826,7 +832,7 @@ export interface components {
             /** @enum {string} */
             readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
             readonly statusMessage?: string;
-            readonly owner: components["schemas"]["Person"];
+            readonly owner: components["schemas"]["Owner"];
             /** Format: date-time */
             readonly createdAt: string;
             /** Format: date-time */
@@ -853,7 +859,7 @@ export interface components {
             /** @enum {string} */
             readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
             readonly statusMessage?: string;
-            readonly owner: components["schemas"]["Person"];
+            readonly owner: components["schemas"]["Owner"];
             /** Format: date-time */
             readonly createdAt: string;
             /** Format: date-time */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { AskSummary } from "../client/api-client.ts";
-import { whenAsked } from "./asked.ts";
+import { whenAsked, whoAsks } from "./asked.ts";
 
 const NOW_MS = Date.parse("2026-11-29T09:00:00Z");
 const ASK: AskSummary = {
@@ -15,6 +15,19 @@ const ASK: AskSummary = {
   priority: "normal",
   onTimeout: "decline",
 };
+
+test.each([
+  [{ principal: "u_1", isCaller: true, name: "Ann Lee" }, "pay asks"],
+  [
+    { principal: "u_1", isCaller: false, name: "Ann Lee", email: "ann@acme.io", subject: "7" },
+    "pay asks, in a call of Ann Lee (ann@acme.io)",
+  ],
+  [{ principal: "u_1", isCaller: false, name: "Ann\u001b[2J Lee", subject: "7\n8" }, "pay asks, in a call of Ann Lee (sub:7 8)"],
+  // Of a version that kept no names.
+  [{ principal: "u_1", isCaller: false }, "pay asks, in a call of u_1"],
+])("a question of the call of %j is headed %j", (owner, heading) => {
+  expect(whoAsks({ ...ASK, owner })).toBe(heading);
+});
 
 test("a question says who is on it, who handed it on, and how many comments it has, by names without escape sequences", () => {
   const plain = "asked 3 minutes ago · closes in 2 days, and then it counts as declined";

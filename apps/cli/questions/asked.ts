@@ -1,5 +1,6 @@
 /** A question as /api/v1 has it, in words for a terminal: who asks, until when, what to look at first, and how it ended. */
 import type { AskSummary, Audience, ContextPart, OpenAsk, SettledAsk } from "../client/api-client.ts";
+import { whoIs } from "@parley/core";
 import { clean, cleanAll, cleanLine, styled } from "../terminal/terminal.ts";
 import { counted } from "../terminal/counted.ts";
 import { relative } from "../terminal/times.ts";
@@ -16,9 +17,9 @@ export function requestOf({ request }: OpenAsk): InputRequest {
   return { method: "elicitation/create", params };
 }
 
-/** `approve_invoice asks, in a call of bob`. */
+/** `approve_invoice asks, in a call of Bob (bob@acme.io)`. */
 export function whoAsks({ tool, owner }: Pick<AskSummary, "tool" | "owner">): string {
-  return `${cleanLine(tool)} asks${owner.isCaller ? "" : `, in a call of ${cleanLine(owner.principal)}`}`;
+  return `${cleanLine(tool)} asks${owner.isCaller ? "" : `, in a call of ${cleanLine(whoIs(owner) ?? owner.principal)}`}`;
 }
 
 /** `urgent · asked 3 minutes ago · open for 2 days, then it counts as declined`. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { addressOf, isNamed, namesOfPerson, nameToRead, shownName } from "./names.ts";
+import { addressOf, callerNames, isNamed, namesOfPerson, nameToRead, shownName, whoIs } from "./names.ts";
 
 describe("a person", () => {
   const ada = ["sub:7", "email:ada@acme.io", "username:ada"];
@@ -80,7 +80,40 @@ test.each([
   [{ names: ["sub:eve@acme.io"] }, "sub:eve@acme.io"],
   [{ names: ["api-key:nightly"] }, "api-key:nightly"],
   [{ names: [] }, undefined],
+  // Nothing keeps control characters and marks of direction out of these.
+  [{ names: ["sub:7", "email:ada\u202e\n@acme.io"] }, "ada @acme.io"],
+  [{ names: ["sub:7\u2066\t8"] }, "sub:7 8"],
   [{ displayName: "Ada", names: ["sub:7"], authenticatedBy: "nobody" }, undefined],
 ])("others read of %j the name %s", (caller, name) => {
   expect(nameToRead({ authenticatedBy: "https://login.example", ...caller })).toBe(name);
+});
+
+test.each([
+  [
+    { displayName: "Ada Lovelace", names: ["sub:7", "email:ada@acme.io", "username:ada"] },
+    { name: "Ada Lovelace", email: "ada@acme.io", subject: "7" },
+  ],
+  [{ names: ["sub:7", "username:ada"] }, { name: "ada", subject: "7" }],
+  [{ names: ["api-key:nightly"] }, { name: "api-key:nightly" }],
+  // For tools, which compare it, the address is as the provider spells it.
+  [{ names: ["sub:7", "email:ada\u200b@acme.io"] }, { name: "ada @acme.io", email: "ada\u200b@acme.io", subject: "7" }],
+  [{ names: [] }, undefined],
+  [{ displayName: "Ada", names: ["sub:7"], authenticatedBy: "nobody" }, undefined],
+])("of the caller %j, a call keeps %j", (caller, kept) => {
+  expect(callerNames({ authenticatedBy: "https://login.example", ...caller })).toStrictEqual(kept);
+});
+
+test.each([
+  [{ name: "Ada Lovelace", email: "ada@acme.io", subject: "7" }, "Ada Lovelace (ada@acme.io)"],
+  [{ name: "Ada Lovelace", subject: "7" }, "Ada Lovelace (sub:7)"],
+  [{ name: "ada@acme.io", email: "ada@acme.io", subject: "7" }, "ada@acme.io"],
+  [{ name: "ada @acme.io", email: "ada\u202e@acme.io" }, "ada @acme.io"],
+  [{ name: "Ada", email: "ada\n@acme.io\u2066" }, "Ada (ada @acme.io)"],
+  [{ name: "sub:7", subject: "7" }, "sub:7"],
+  [{ name: "api-key:nightly" }, "api-key:nightly"],
+  [{ email: "ada@acme.io" }, "ada@acme.io"],
+  [{ subject: "7" }, "sub:7"],
+  [{}, undefined],
+])("%j is shown as %j, so that two people of one name can be told apart", (names, shown) => {
+  expect(whoIs(names)).toBe(shown);
 });

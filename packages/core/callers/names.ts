@@ -8,6 +8,7 @@
  *   api-key:nightly    a machine
  *   ada@acme.io        without a type: a subject or a verified address, never a username
  */
+import type { CallerNames } from "../task.ts";
 import type { Caller } from "./caller.ts";
 
 const TYPES = ["sub", "email", "username", "api-key"] as const;
@@ -57,8 +58,34 @@ export function nameToRead({
 }: Pick<Caller, "displayName" | "names" | "authenticatedBy">): string | undefined {
   if (authenticatedBy === "nobody") return undefined;
   if (displayName !== undefined) return displayName;
-  const named = names.find((each) => typeOf(each) === "email") ?? names.find((each) => typeOf(each) === "username");
-  return named === undefined ? names[0] : shownName(named);
+  const named = names.find((each) => typeOf(each) === "email") ?? names.find((each) => typeOf(each) === "username") ?? names[0];
+  if (named === undefined) return undefined;
+  return inOneLine(typeOf(named) === "sub" ? named : shownName(named));
+}
+
+/** What is kept of a caller with its call. Undefined for those who have no identity. */
+export function callerNames(caller: Pick<Caller, "displayName" | "names" | "authenticatedBy">): CallerNames | undefined {
+  const name = nameToRead(caller);
+  if (name === undefined) return undefined;
+  const ofType = (type: NameType) => caller.names.find((each) => typeOf(each) === type)?.slice(type.length + 1);
+  const [email, subject] = [ofType("email"), ofType("sub")];
+  return { name, ...(email !== undefined && { email }), ...(subject !== undefined && { subject }) };
+}
+
+/**
+ * `Ada Lovelace (ada@acme.io)`: a name, which several people may have, with what only this person has. Undefined if
+ * nothing is known.
+ */
+export function whoIs({ name, email, subject }: CallerNames): string | undefined {
+  const only = email ?? (subject === undefined ? undefined : typedName("sub", subject));
+  if (name === undefined || only === undefined) return name ?? (only === undefined ? undefined : inOneLine(only));
+  const shown = inOneLine(only);
+  return name === shown ? name : `${name} (${shown})`;
+}
+
+/** Addresses and subjects come from outside: without what could end a line, or make it read as another one. */
+function inOneLine(name: string): string {
+  return name.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
 }
 
 /** How to address a person, of the caller's names: by their address, else by their username, else by their subject. */

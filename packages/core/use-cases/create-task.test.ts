@@ -20,6 +20,7 @@ const call = {
   name: "subject",
   arguments: { n: 1 },
   principal: "alice",
+  caller: { name: "alice" },
   capabilities,
   createdAtMs: NOW_MS,
   retentionMs: DAY,
@@ -60,7 +61,7 @@ describe("a call", () => {
 
   test("from a caller who cannot be told apart is not counted, and has no share", async () => {
     const { services, requests, runs } = inMemory();
-    const { binding: _, ...unbound } = { ...call, principal: "anonymous" };
+    const { binding: _, caller: __, ...unbound } = { ...call, principal: "anonymous" };
     await createTask(unaudited(services), plain, { ...request, caller: anybody });
     expect(requests).toStrictEqual([["create", { taskId: "0-1", call: unbound, graceMs }]]);
     expect(runs).toStrictEqual([{ taskId: "0-1", cause: "created", calls, run: 1 }]);
@@ -70,7 +71,8 @@ describe("a call", () => {
     const observer = { traceparent: () => "00-trace", created: () => undefined } as unknown as Observer;
     const { services, requestsOf } = inMemory({ observer });
     const tool = toolNamed("subject", async () => ({}), { version: "2", earlyReplies: true, compensate: async () => undefined });
-    const caller = callerNamed("alice", { person: "a person", tenant: "acme" });
+    const names = ["sub:7", "email:alice@acme.io", "username:al"];
+    const caller = callerNamed("alice", { person: "a person", tenant: "acme", names, displayName: "Alice A." });
     const replies = { size: { action: "decline" } };
     const created = await createTask(services, tool, {
       ...request,
@@ -84,6 +86,7 @@ describe("a call", () => {
       ...call,
       version: "2",
       person: "a person",
+      caller: { name: "Alice A.", email: "alice@acme.io", subject: "7" },
       tenant: "acme",
       hidden: true,
       compensates: true,
@@ -275,5 +278,7 @@ test("the retention of a finished task is clamped to the bounds, in whole millis
 test("a call is described without a binding if there is no audit", () => {
   const { services } = inMemory();
   const of = { taskId: "0-1", args: {}, sent: {}, caller: alice, capabilities: {}, hidden: false };
-  expect(describeCall(unaudited(services), plain, of)).toStrictEqual(aCall({ retentionMs: DAY, seed: "token 1" }));
+  expect(describeCall(unaudited(services), plain, of)).toStrictEqual(
+    aCall({ retentionMs: DAY, seed: "token 1", caller: { name: "alice" } }),
+  );
 });

@@ -1,6 +1,7 @@
 /** A caller calls a tool or a prompt: checks arguments and quotas, writes the task and adds its first run. */
 import { type Actor, bindingOfCall, noteAudit, noteQuota, toolOf, withAudit } from "../callers/audit.ts";
 import { DEFAULT_TENANT } from "../callers/caller.ts";
+import { callerNames } from "../callers/names.ts";
 import { membershipOf } from "../callers/membership.ts";
 import type { Runnable } from "../catalogue.ts";
 import { ParleyError } from "../errors.ts";
@@ -151,6 +152,7 @@ export function describeCall(
   { taskId, args, sent, caller, capabilities, hidden, session }: DescribeCall,
 ): Call {
   const traceparent = services.observer?.traceparent();
+  const names = callerNames(caller);
   return {
     kind: runnable.kind,
     name: runnable.name,
@@ -158,6 +160,7 @@ export function describeCall(
     arguments: args,
     principal: caller.principal,
     ...(caller.person !== undefined && { person: caller.person }),
+    ...(names && { caller: names }),
     ...(caller.tenant !== DEFAULT_TENANT && { tenant: caller.tenant }),
     capabilities: withoutViews(capabilities),
     createdAtMs: services.clock.now(),

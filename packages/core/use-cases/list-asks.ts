@@ -16,7 +16,7 @@ import { aboutOf, priorityOf } from "../asks/about.ts";
 import { isRisky } from "../asks/form.ts";
 import { isParticipant } from "../callers/seats.ts";
 import { claimOf } from "../callers/threads.ts";
-import type { Ask, ThreadClaim, Audience, Participant, Priority, Task, TimeoutPolicy } from "../task.ts";
+import type { Ask, CallerNames, CallFacts, ThreadClaim, Audience, Participant, Priority, Task, TimeoutPolicy } from "../task.ts";
 import { invalidCursor } from "../task/invalid-cursor.ts";
 import { turns } from "../values/turns.ts";
 import type { Services } from "./services.ts";
@@ -27,6 +27,13 @@ export interface Named {
   /** What they were called then (Given.name). */
   readonly name?: string;
   readonly isCaller: boolean;
+}
+
+/** Who made a call, for those whom it asks. The other members are absent for callers of earlier versions. */
+export interface Owner extends Named, CallerNames {}
+
+export function ownerOf(caller: Caller, call: CallFacts): Owner {
+  return { principal: call.principal, ...call.caller, isCaller: owns(caller, call) };
 }
 
 /** Somebody who is on it. */
@@ -45,7 +52,7 @@ export interface AskSummary {
   /** What asks. */
   readonly called: { readonly kind: "tool" | "prompt"; readonly name: string };
   /** Whose task asks. `isCaller`: the caller's own. */
-  readonly owner: { readonly principal: string; readonly isCaller: boolean };
+  readonly owner: Owner;
   readonly askedAtMs: number;
   readonly deadlineMs: number;
   /** When an answer is wanted; absent if the tool does not say. */
@@ -219,7 +226,7 @@ function matches({ called, owner, askedAtMs, deadlineMs, priority }: AskSummary,
 
 export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, ask: Ask, nowMs: number): AskSummary {
   const { key, request, askedAtMs, deadlineMs, onTimeout, audience } = ask;
-  const { kind, name, principal } = task.call;
+  const { kind, name } = task.call;
   const { tally } = tallied(caller, task, ask);
   const { dueMs } = aboutOf(request) ?? {};
   const claim = claimOf(ask, task.call, nowMs);
@@ -232,7 +239,7 @@ export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, as
     kind: request.type === "url" ? "url" : "form",
     message: "message" in request ? cut(request.message, ASK_SUMMARY_CHARS) : "",
     called: { kind, name },
-    owner: { principal, isCaller: owns(caller, task.call) },
+    owner: ownerOf(caller, task.call),
     askedAtMs,
     deadlineMs,
     ...(dueMs !== undefined && { dueAtMs: askedAtMs + dueMs }),

@@ -16,7 +16,7 @@ import { hasAccepted, isBy } from "../callers/quorum.ts";
 import { handedAway } from "../callers/seats.ts";
 import { type Answer, type Ask, type AskRequest, type Audience, isInternalKey, type Task, type ThreadEntry } from "../task.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
-import { type AskSummary, isForPerson, type Named, namedOf, summaryOfAsk } from "./list-asks.ts";
+import { type AskSummary, isForPerson, type Named, namedOf, ownerOf, summaryOfAsk } from "./list-asks.ts";
 import type { Services } from "./services.ts";
 import { type Asked, isOfChild, whereAsked } from "./where-asked.ts";
 
@@ -216,7 +216,7 @@ function readSettled(
     taskId: task.id,
     key,
     called: { kind, name },
-    owner: { principal, isCaller: isOwner },
+    owner: ownerOf(caller, task.call),
     ...(arrivedAtMs !== undefined && { atMs: arrivedAtMs }),
   };
   if (!outcome) return withEnd({ ...common, end: "answered" });

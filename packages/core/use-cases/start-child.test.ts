@@ -153,6 +153,15 @@ describe("a child", () => {
     expect(await madeBy(false)).toEqual([[undefined, undefined], { type: "result", result: { known: '"nothing"' } }, false]);
   });
 
+  test("has the same caller by name, as its parent's call was made", async () => {
+    const ada = callerNamed("alice", { displayName: "Ada Lovelace", names: ["sub:7", "email:ada@acme.io"] });
+    const child = toolNamed("child", async ({ call }) => ({ known: JSON.stringify(call.caller) }));
+    const subject = deployment([caller("parent", "child"), child], { caller: ada });
+    const { task } = await subject.call();
+    const known = JSON.stringify({ name: "Ada Lovelace", email: "ada@acme.io", subject: "7" });
+    expect(resultOf(task)).toEqual({ type: "result", result: { known } });
+  });
+
   test.each([
     ["result", async () => ({ done: true }), { type: "result", result: { done: true } }],
     [

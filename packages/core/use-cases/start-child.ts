@@ -35,11 +35,12 @@ export async function startChild(services: Services, catalogue: Catalogue, { tas
   const parent = linkTo(task, open.key);
   const kept = await keptArguments(settings, tool, request.arguments);
   const taskId = open.digest;
-  const { capabilities, session, membership } = task.call;
+  const { capabilities, session, membership, caller } = task.call;
   const inherited = { caller: ownerOf(task.call), capabilities, ...(session !== undefined && { session }) };
   const call = {
     ...describeCall(services, tool, { ...kept, ...inherited, taskId, hidden: true }),
     ...(membership && { membership }),
+    ...(caller && { caller }),
     parent,
   };
   let created: Awaited<ReturnType<typeof store.create>> | undefined;

@@ -111,6 +111,18 @@ const CALLS: readonly [what: string, call: Call, facts: string, given: string][]
     '[{"size":4}]',
   ],
   [
+    "one whose caller has names",
+    { ...CALL, caller: { name: "Ada", email: "ada@acme.io", subject: "7" } },
+    String.raw`["tool","book","ada",1000,0,"","(seed)s33d",null,null,null,null,null,null,null,null,"(caller)[\"Ada\",\"ada@acme.io\",\"7\"]"]`,
+    '[{"size":4}]',
+  ],
+  [
+    "one whose caller is a machine",
+    { ...CALL, caller: { name: "api-key:nightly" } },
+    String.raw`["tool","book","ada",1000,0,"","(seed)s33d",null,null,null,null,null,null,null,null,"(caller)[\"api-key:nightly\",null,null]"]`,
+    '[{"size":4}]',
+  ],
+  [
     "one that says why it is made",
     { ...CALL, reason: "I need room" },
     '["tool","book","ada",1000,0,"","(seed)s33d"]',

@@ -12,6 +12,7 @@ import {
   type AskThread,
   type Audience,
   type Call,
+  type CallerNames,
   type CallFacts,
   callKey,
   canonicalJson,
@@ -64,7 +65,9 @@ type PackedFacts = [
   person?: string | null,
   session?: string | null,
   /** Sealed: JSON of groups and roles, or null for too many. Only runs open it. */
-  membership?: string,
+  membership?: string | null,
+  /** Sealed: JSON of name, email and subject. */
+  caller?: string,
 ];
 /**
  * A client may send a string that scripts cannot read as JSON: half of a surrogate pair. It is then stored as JSON
@@ -130,6 +133,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     person,
     session,
     membership,
+    caller,
   } = call;
   const letters = packCapabilities(capabilities);
   const owner: PackedFacts[2] = tenant === undefined ? principal : [principal, tenant];
@@ -143,7 +147,8 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     content.sealWord("seed", content.isSealed ? `${seed}${OWNER_MARK}${ownerDigest(content, call)}` : seed),
   ];
   const sealed = membership && content.sealWord("membership", packMembership(membership));
-  const rest = [traceparent, packId(request?.id), packId(request?.progressToken), binding, version, person, session, sealed];
+  const names = caller && content.sealWord("caller", packCaller(caller));
+  const rest = [traceparent, packId(request?.id), packId(request?.progressToken), binding, version, person, session, sealed, names];
   // Absent values at the end take no space.
   const last = rest.findLastIndex((each) => each !== undefined);
   const all = [...facts, ...rest.slice(0, last + 1).map((each) => each ?? null)];
@@ -322,10 +327,16 @@ export function unpackTask(content: Content, id: string, fields: Fields, unreada
   if (state === undefined || call === undefined) return undefined;
   const { status, revision, run, updatedAtMs, generation, expiresAtMs, retentionMs, attempt, takeovers } = unpackState(state);
   const known = unreadable ? knownFacts(content, call) : openFacts(content, call).facts;
-  const { seed: _, membership: __, ...facts } = withVersion(known, fields["version"]);
+  const { seed: _, membership: __, caller: sealed, ...facts } = withVersion(known, fields["version"]);
+  const caller = sealed === undefined || unreadable ? undefined : unpackCaller(content.openWord("caller", sealed));
   const common = {
     id,
-    call: { ...facts, retentionMs, ...(fields["parent"] !== undefined && { parent: unpackLink(fields["parent"]) }) },
+    call: {
+      ...facts,
+      ...(caller && { caller }),
+      retentionMs,
+      ...(fields["parent"] !== undefined && { parent: unpackLink(fields["parent"]) }),
+    },
     status,
     revision,
     run,
@@ -427,10 +438,11 @@ function unpackState(text: string): State {
  */
 const FACTS_END = "\n";
 
-type Facts = Omit<CallFacts, "retentionMs"> & {
+type Facts = Omit<CallFacts, "retentionMs" | "caller"> & {
   readonly seed: string;
-  /** As it is stored. */
+  /** As they are stored. */
   readonly membership?: string;
+  readonly caller?: string;
 };
 
 function unpackFacts(content: Content, call: string): Facts {
@@ -452,6 +464,7 @@ function unpackFacts(content: Content, call: string): Facts {
     person,
     session,
     membership,
+    caller,
   ] = parse<PackedFacts>("call", content.fromStored(facts));
   const [principal, tenant] = Array.isArray(owner) ? owner : [owner];
   return {
@@ -470,6 +483,7 @@ function unpackFacts(content: Content, call: string): Facts {
     ...(typeof person === "string" && { person }),
     ...(typeof session === "string" && { session }),
     ...(typeof membership === "string" && { membership }),
+    ...(typeof caller === "string" && { caller }),
     ...(isPresent(id) && { request: { id: unpackId(id), ...(isPresent(progressToken) && { progressToken: unpackId(progressToken) }) } }),
   };
 }
@@ -518,6 +532,21 @@ function packMembership(membership: Membership): string {
 function unpackMembership(text: string): Membership {
   const packed = parse<[groups: string[], roles: string[]] | null>("membership", text);
   return packed ? { groups: packed[0], roles: packed[1] } : "too many";
+}
+
+function packCaller({ name = null, email = null, subject = null }: Packed<CallerNames>): string {
+  return JSON.stringify([name, email, subject]);
+}
+
+type Packed<T> = { readonly [member in keyof T]: T[member] | null };
+
+function unpackCaller(text: string): CallerNames {
+  const [name, email, subject] = parse<(string | null)[]>("caller", text);
+  return {
+    ...(typeof name === "string" && { name }),
+    ...(typeof email === "string" && { email }),
+    ...(typeof subject === "string" && { subject }),
+  };
 }
 
 function packId<Id extends string | number | undefined>(id: Id): Id | PackedId {

@@ -9,7 +9,7 @@ import { createContext } from "./create-context.ts";
  */
 export interface CompensationContext extends Pick<
   Context,
-  "taskId" | "principal" | "signal" | "step" | "now" | "random" | "uuid" | "branch" | "map"
+  "taskId" | "principal" | "caller" | "signal" | "step" | "now" | "random" | "uuid" | "branch" | "map"
 > {
   /** Why the task ended: `cancelled` by the client, `failed`, or `timeout` (the tool's runTimeout). */
   readonly why: EndedWithout["why"];
@@ -29,11 +29,12 @@ export interface Done {
 }
 
 export function compensationContext(effects: Effects, { why, done }: EndedWithout): CompensationContext {
-  const { taskId, principal, signal, step, now, random, uuid, branch, map } = createContext(effects);
+  const { taskId, principal, caller, signal, step, now, random, uuid, branch, map } = createContext(effects);
   const steps = done.map(({ key, value }) => ({ key, value }));
   return {
     taskId,
     principal,
+    caller,
     signal,
     step,
     now,

@@ -55,11 +55,28 @@ export interface SleepOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Who called, as the identity provider described them then. The same in every run. */
+export interface Caller {
+  /** As in `ctx.principal`, in `answeredBy`, and in the audit. Compare people by it. */
+  readonly principal: string;
+  /**
+   * For people to read: their name or, if the provider tells none, their address, username or `sub:` and subject; `api-key:` and the name of the key
+   * of a machine. Several people may have the same. Absent where callers are not identified, and in calls to earlier versions of Parley.
+   */
+  readonly name?: string;
+  /** The address that the provider has verified; absent if it has not. */
+  readonly email?: string;
+  /** The subject at the provider (`sub`); absent for a machine with an API key. */
+  readonly subject?: string;
+}
+
 /** Everything that a handler can do besides computing: the second argument of `run`. */
 export interface Context extends Shorthands {
   readonly taskId: string;
   /** The caller's principal. */
   readonly principal: string;
+  /** Who called: `ctx.caller.name` for people to read, `ctx.caller.email` to write to them. */
+  readonly caller: Caller;
   /** What the client declared that it can be asked for. */
   readonly capabilities: ClientCapabilities;
   /**

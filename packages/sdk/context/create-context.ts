@@ -164,6 +164,7 @@ export function createContext(effects: Effects): Context {
   const context = {
     taskId: effects.taskId,
     principal: effects.call.principal,
+    caller: { principal: effects.call.principal, ...effects.call.caller },
     capabilities: effects.call.capabilities,
     signal: effects.signal,
     idempotencyKey: effects.taskId,

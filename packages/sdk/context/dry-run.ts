@@ -134,6 +134,7 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
       kind: tool.kind,
       name: tool.name,
       principal: "dry-run",
+      caller: { name: "dry-run", email: "dry-run@example.com", subject: "dry-run" },
       tenant: DEFAULT_TENANT,
       capabilities: { elicitation: { form: true, url: true }, sampling: { tools: true }, roots: true },
       createdAtMs: nowMs,

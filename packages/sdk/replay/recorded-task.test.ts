@@ -150,6 +150,7 @@ describe("an exported task", () => {
       name: "ship",
       version: "1",
       principal: "ada",
+      caller: { name: "Ada Lovelace", email: "ada@acme.io", subject: "7f3a" },
       tenant: "acme",
       capabilities: { roots: true },
       createdAtMs: 5,
@@ -172,7 +173,15 @@ describe("an exported task", () => {
   test("has its content if that is allowed, and its children's questions belong to the children", () => {
     expect(exported(true)).toStrictEqual({
       ...shared,
-      call: { ...call, principal: "ada", tenant: "acme", arguments: { order: "Books" }, replies: { a: "Yes" }, seed: "seed" },
+      call: {
+        ...call,
+        principal: "ada",
+        caller: { name: "Ada Lovelace", email: "ada@acme.io", subject: "7f3a" },
+        tenant: "acme",
+        arguments: { order: "Books" },
+        replies: { a: "Yes" },
+        seed: "seed",
+      },
       asks: asks.slice(0, -1),
       events,
       calls,
@@ -199,16 +208,21 @@ describe("an exported task", () => {
 
   test("says who answered, by a placeholder if it has no content", () => {
     const accepted = [
-      { by: "u_Ada7", person: "u_Ada7", content: { city: "Graz" }, atMs: 3 },
+      { by: "u_Ada7", person: "u_Ada7", delegatedBy: { by: "u_Bob1", name: "Bob" }, content: { city: "Graz" }, atMs: 3 },
       { content: { city: "Linz" }, atMs: 4 },
     ];
-    const outcome = { type: "answer", by: "u_Ada7", answer: { action: "accept", content: { city: "Linz" } }, accepted } as const;
+    const given = { name: "Ada", atMs: 4, delegatedBy: { by: "u_Bob1", person: "u_Bob2", name: "Bob" } };
+    const outcome = { type: "answer", by: "u_Ada7", answer: { action: "accept", content: { city: "Linz" } }, accepted, given } as const;
     const of = new Map([["ask:both", { digest: "d", calledAt: "0", place: 1, outcome }]]);
     const left = (withContent: boolean) =>
       toRecordedTask({ task, journal: of }, { atMs: 9, redaction: { withContent, fields: [] }, isSealed: false }).journal["ask:both"]
         ?.outcome;
     expect(left(true)).toStrictEqual(outcome);
-    expect(left(false)).toMatchObject({ by: "x_Xxx1", accepted: [{ by: "x_Xxx1", content: { city: "Xxxx" }, atMs: 3 }, { atMs: 4 }] });
+    expect(left(false)).toMatchObject({
+      by: "x_Xxx1",
+      accepted: [{ by: "x_Xxx1", delegatedBy: { by: "x_Xxx1", name: "Xxx" }, content: { city: "Xxxx" }, atMs: 3 }, { atMs: 4 }],
+      given: { name: "Xxx", atMs: 4, delegatedBy: { by: "x_Xxx1", person: "x_Xxx1", name: "Xxx" } },
+    });
   });
 
   test("says why a person declined only if it has the content", () => {
@@ -225,7 +239,13 @@ describe("an exported task", () => {
     const cancelled = { ...opened, onTimeout: "cancel" };
     expect(exported(false)).toStrictEqual({
       ...shared,
-      call: { ...call, principal: "redacted", arguments: { order: "Xxxxx" }, replies: { a: "Xxx" } },
+      call: {
+        ...call,
+        principal: "redacted",
+        caller: { name: "Xxx Xxxxxxxx", email: "redacted@example.com", subject: "1x1x" },
+        arguments: { order: "Xxxxx" },
+        replies: { a: "Xxx" },
+      },
       asks: [
         { ...cancelled, key: "form", request: { type: "form", message: "Xxxx xx?", schema: { type: "object", properties: {} } } },
         { ...cancelled, key: "page", request: { type: "url", message: "Xxx?", url: "https://example.com/" } },
@@ -270,7 +290,13 @@ describe("an exported task", () => {
   });
 
   test("lacks what its task lacks", () => {
-    const { version: _version, replies: _replies, tenant: _tenant, ...facts } = task.call as unknown as Record<string, unknown>;
+    const {
+      version: _version,
+      replies: _replies,
+      tenant: _tenant,
+      caller: _caller,
+      ...facts
+    } = task.call as unknown as Record<string, unknown>;
     const { events: _events, calls: _calls, ...plain } = task as unknown as Record<string, unknown>;
     const bare = exported(true, { of: { ...plain, call: facts } as unknown as TaskAtWork });
     expect(Object.keys(bare)).not.toEqual(expect.arrayContaining(["events"]));

@@ -14,10 +14,12 @@ import {
   type Entry,
   entryKey,
   type EntryOutcome,
+  type Given,
   type Json,
   type JsonObject,
   type Journal,
   type Open,
+  type Participant,
   type TaskAtWork,
   type TaskStatus,
   isReadingKey,
@@ -37,7 +39,7 @@ export interface RecordedTask {
   readonly status: TaskStatus;
   readonly generation: number;
   readonly run: number;
-  readonly call: Pick<CallFacts, "kind" | "name" | "version" | "principal" | "tenant" | "capabilities" | "createdAtMs"> & {
+  readonly call: Pick<CallFacts, "kind" | "name" | "version" | "principal" | "caller" | "tenant" | "capabilities" | "createdAtMs"> & {
     readonly arguments: JsonObject;
     readonly replies?: JsonObject;
     /** Source of the task's uuids and random numbers; absent if the content is redacted. */
@@ -118,7 +120,7 @@ export function toRecordedTask(
   { task, journal }: { readonly task: TaskAtWork; readonly journal: Journal },
   { atMs, redaction, isSealed }: ToRecord,
 ): RecordedTask {
-  const { kind, name, version, principal, tenant, capabilities, createdAtMs, arguments: args, replies, seed } = task.call;
+  const { kind, name, version, principal, caller, tenant, capabilities, createdAtMs, arguments: args, replies, seed } = task.call;
   const { withContent } = redaction;
   const redacted = <T extends Json>(value: T) => redactJson(value, redaction) as T;
   return {
@@ -133,6 +135,7 @@ export function toRecordedTask(
       name,
       ...(version !== undefined && { version }),
       principal: withContent ? principal : "redacted",
+      ...(caller && { caller: redacted({ ...caller }) }),
       capabilities,
       createdAtMs,
       arguments: redacted(args),
@@ -219,7 +222,7 @@ function redactOutcome(outcome: EntryOutcome, redaction: Redaction): EntryOutcom
       const who = {
         ...(by !== undefined && { by: redactName(by, redaction) }),
         ...(accepted && { accepted: accepted.map((each) => redactAcceptance(each, redaction)) }),
-        ...(given && { given: { ...given, ...(given.name !== undefined && { name: redactName(given.name, redaction) }) } }),
+        ...(given && { given: redactGiven(given, redaction) }),
       };
       if (content) return { type: "answer", answer: { action: "accept", content: redactJson(content, redaction) as JsonObject }, ...who };
       if (answer.action === "reply")
@@ -238,11 +241,28 @@ function redactOutcome(outcome: EntryOutcome, redaction: Redaction): EntryOutcom
   }
 }
 
-function redactAcceptance({ by, person, name, content, atMs }: Acceptance, redaction: Redaction): Acceptance {
+function redactGiven({ name, delegatedBy, ...given }: Given, redaction: Redaction): Given {
+  return {
+    ...given,
+    ...(name !== undefined && { name: redactName(name, redaction) }),
+    ...(delegatedBy && { delegatedBy: redactPerson(delegatedBy, redaction) }),
+  };
+}
+
+function redactPerson({ by, person, name }: Participant, redaction: Redaction): Participant {
+  return {
+    by: redactName(by, redaction),
+    ...(person !== undefined && { person: redactName(person, redaction) }),
+    ...(name !== undefined && { name: redactName(name, redaction) }),
+  };
+}
+
+function redactAcceptance({ by, person, name, delegatedBy, content, atMs }: Acceptance, redaction: Redaction): Acceptance {
   return {
     ...(by !== undefined && { by: redactName(by, redaction) }),
     ...(person !== undefined && { person: redactName(person, redaction) }),
     ...(name !== undefined && { name: redactName(name, redaction) }),
+    ...(delegatedBy && { delegatedBy: redactPerson(delegatedBy, redaction) }),
     content: redactJson(content, redaction) as JsonObject,
     atMs,
   };

@@ -14,7 +14,7 @@ const TESTER: Caller = {
 
 test("a caller is the tester, or whom the test names; others have only what the test gives them", () => {
   expect(caller()).toStrictEqual(TESTER);
-  expect(caller("alice")).toStrictEqual({ ...TESTER, principal: "alice" });
+  expect(caller({ principal: "alice" })).toStrictEqual({ ...TESTER, principal: "alice" });
   expect(answerer({})).toStrictEqual({ ...TESTER, principal: "somebody else" });
   const bob = { principal: "bob", names: ["bob@example.com"], groups: ["ops"], roles: ["lead"] };
   expect(answerer(bob)).toStrictEqual({ ...TESTER, ...bob });

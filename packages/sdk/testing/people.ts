@@ -1,5 +1,5 @@
 /** Who calls a tool in a test, and who answers it. */
-import { type Ask, type Audience, type Caller, DEFAULT_TENANT, type Task } from "@parley/core";
+import { type Ask, type Audience, type Caller, type CallerNames, DEFAULT_TENANT, type Task, typedName } from "@parley/core";
 
 /**
  * A person other than the caller, as the identity provider describes them. Without `names`, `groups` or `roles` they
@@ -15,17 +15,33 @@ export interface Answerer {
   readonly roles?: readonly string[];
 }
 
-export function caller(principal = "tester"): Caller {
-  return { principal, tenant: DEFAULT_TENANT, scopes: [], authenticatedBy: "test", names: [], groups: [], roles: [] };
+/** Who calls a tool in a test, as the identity provider describes them: what `ctx.caller` returns, and what questions of others show. */
+export interface TestCaller extends CallerNames {
+  /** `"tester"` by default. */
+  readonly principal?: string;
+}
+
+export function caller({ principal = "tester", name, email, subject }: TestCaller = {}): Caller {
+  const names = [
+    ...(subject === undefined ? [] : [typedName("sub", subject)]),
+    ...(email === undefined ? [] : [typedName("email", email)]),
+  ];
+  const called = name === undefined ? {} : { displayName: name };
+  return { principal, tenant: DEFAULT_TENANT, scopes: [], authenticatedBy: "test", names, ...called, groups: [], roles: [] };
+}
+
+/** The caller of a task under test. */
+export function ownerOf({ call: { principal, caller: names } }: Pick<Task, "call">): Caller {
+  return caller({ ...names, principal });
 }
 
 export function answerer({ principal = "somebody else", name, names = [], groups = [], roles = [] }: Answerer): Caller {
-  return { ...caller(principal), ...(name !== undefined && { displayName: name }), names, groups, roles };
+  return { ...caller({ principal }), ...(name !== undefined && { displayName: name }), names, groups, roles };
 }
 
 /** Someone who may answer and, with a quorum, has not accepted yet. */
-export function answererOf({ call }: Task, { audience, accepted }: Pick<Ask, "audience" | "accepted">): Caller {
-  return audience ? answerer(membership(audience, accepted?.acceptances.length ?? 0)) : caller(call.principal);
+export function answererOf(task: Task, { audience, accepted }: Pick<Ask, "audience" | "accepted">): Caller {
+  return audience ? answerer(membership(audience, accepted?.acceptances.length ?? 0)) : ownerOf(task);
 }
 
 function membership({ to }: Audience, before: number): Answerer {

@@ -17,7 +17,7 @@ import {
   isOnPage,
   leavePage,
 } from "@parley/core";
-import { type Answerer, answerer, answererOf, caller } from "./people.ts";
+import { type Answerer, answerer, answererOf, ownerOf } from "./people.ts";
 
 /** The person accepts a question that has no content: visiting a page (url mode). */
 export const accept: unique symbol = Symbol("accept");
@@ -68,7 +68,7 @@ export async function giveReplies(
       throw new Error(`"${key}" is answered on its page: { secret: "…" }, { grant: "…" }, { returned: { … } } or { file: { name, text } }`);
     else raw.set(key, rawReply(ask, reply));
   }
-  for (const key of impossible) await declareUnavailable(services, { taskId, caller: caller(task.call.principal), key });
+  for (const key of impossible) await declareUnavailable(services, { taskId, caller: ownerOf(task), key });
   const answererTo = (key: string) => (as ? answerer(as) : answererOf(task, open.get(key) ?? {}));
   const receipts = await Promise.all([
     ...[...raw].map(async ([key, reply]) => {

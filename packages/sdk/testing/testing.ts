@@ -33,14 +33,14 @@ import {
 import { catalogue } from "../define/catalogue.ts";
 import { ImpureHandler, type Impurity } from "./purity.ts";
 import { type RecordedTask, toRecordedTask } from "../replay/recorded-task.ts";
-import { type Answerer, caller } from "./people.ts";
+import { type Answerer, caller, ownerOf, type TestCaller } from "./people.ts";
 import { accept, giveReplies, type Reply, timeout } from "./replies.ts";
 import { createStage, nextOf, onStage, type Stage } from "./stage.ts";
 import { whileRunning } from "./strays.ts";
 
 export { provide } from "../define/module.ts";
 export { ImpureHandler, type Impurity, outside } from "./purity.ts";
-export type { Answerer } from "./people.ts";
+export type { Answerer, TestCaller } from "./people.ts";
 export { replayShuffled, type ShuffleOptions } from "./replay-shuffled.ts";
 export { accept, cancel, decline, type Reply, type TestFile, timeout, unavailable } from "./replies.ts";
 
@@ -54,7 +54,10 @@ export type Told = { readonly [eventKey: string]: Json | typeof timeout };
 export interface TestOptions {
   /** What the client can be asked; everything by default. */
   readonly capabilities?: ClientCapabilities;
+  /** The caller's principal, `"tester"` by default: short for `caller: { principal }`. */
   readonly principal?: string;
+  /** Who calls; without a name by default, as where callers are not identified. */
+  readonly caller?: TestCaller;
   /** The time at the start; 2026-01-01T00:00:00Z by default. */
   readonly now?: Date;
   /** `"every"` kills the run after every recorded write. A number kills it once, after that write, counted from 1. */
@@ -152,10 +155,11 @@ export interface TestTask {
  */
 export async function startTool(tool: Tool | Prompt, args: JsonObject = {}, options: TestOptions = {}): Promise<TestTask> {
   const stage = createStage(tool, options);
-  stage.taskId = await newTaskId(stage.services, { caller: caller(options.principal) });
+  const calledBy = caller({ ...(options.principal !== undefined && { principal: options.principal }), ...options.caller });
+  stage.taskId = await newTaskId(stage.services, { caller: calledBy });
   const { id } = await createTask(stage.services, tool, {
     taskId: stage.taskId,
-    caller: caller(options.principal),
+    caller: calledBy,
     arguments: args,
     capabilities: options.capabilities ?? { elicitation: { form: true, url: true }, sampling: { tools: false }, roots: true },
     hidden: false,
@@ -324,7 +328,7 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
       clock.moveTo(untilMs);
     },
     async cancel() {
-      await cancelTask(services, { taskId, caller: caller(task.call.principal) });
+      await cancelTask(services, { taskId, caller: ownerOf(task) });
       await settle();
     },
     async exported() {

@@ -47,6 +47,18 @@ export function createAndEnd({ store, newTaskId, life, overdueAt, begin, record,
       },
     );
 
+    test("what its caller is called is kept with it, also once it has ended, and takes no space if it is not known", async () => {
+      for (const caller of [{ name: "Ada ☃", email: "ada@acme.io", subject: "7" }, { name: "api-key:nightly" }]) {
+        const taskId = await life.create({ caller });
+        expect((await store.load(taskId))?.call.caller).toEqual(caller);
+        const token = newToken();
+        expect(await begin(taskId, 1, { token })).toMatchObject({ type: "begun", task: { call: { caller } } });
+        await life.finish(taskId, token);
+        expect((await store.load(taskId))?.call.caller).toEqual(caller);
+      }
+      expect((await store.load(await life.create({})))?.call).not.toHaveProperty("caller");
+    });
+
     test("the trace that it belongs to is kept with it, and takes no space if there is none", async () => {
       const call = aCall({ traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" });
       const taskId = newTaskId();

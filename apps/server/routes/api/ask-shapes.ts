@@ -2,7 +2,7 @@
 import type { AnswerOnPage, Around, AskRead, AskSummary, ClaimRead, Happened } from "@parley/core";
 import { aboutOf, ALLOWANCES, PRIORITIES, REASON_CHARS_MAX } from "@parley/core";
 import { z } from "zod";
-import { answerer, anyObject, named, oneOf, person, text, time, timeOf } from "./shapes.ts";
+import { answerer, anyObject, named, oneOf, owner, text, time, timeOf } from "./shapes.ts";
 
 const names = z
   .array(z.string({ error: "must be a text" }), { error: "must be a list of names" })
@@ -80,7 +80,7 @@ const summaryFields = {
   kind: z.enum(["form", "url"]),
   message: z.string().describe("The question, at most 500 characters"),
   tool: z.string().describe("Name of the tool or prompt that asks"),
-  owner: person.describe("Whose task asks"),
+  owner: owner.describe("Whose task asks"),
   askedAt: time,
   deadline: time,
   due: time.optional().describe("When the tool wants an answer; nothing happens then. Absent if it does not say"),
@@ -144,7 +144,7 @@ const settledAsk = named(
     taskId: z.string(),
     key: z.string(),
     tool: z.string(),
-    owner: person,
+    owner,
     end: z.enum(ENDS),
     by: answerer.optional().describe("Who answered; absent if nobody did"),
     delegatedBy: answerer.optional().describe("In whose place; absent if in their own"),

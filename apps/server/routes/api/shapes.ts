@@ -50,12 +50,27 @@ export const nextCursor = z.string().optional().describe("Absent on the last pag
 /** Any JSON object. */
 export const anyObject = z.record(z.string(), z.unknown());
 
-export const person = named("Person", z.object({ principal: z.string(), isCaller: z.boolean().describe("Whether this is the caller") }));
+const person = { principal: z.string(), isCaller: z.boolean().describe("Whether this is the caller") };
+
+export const owner = named(
+  "Owner",
+  z.object({
+    ...person,
+    name: z
+      .string()
+      .optional()
+      .describe(
+        "What the person who made the call was called then. For people to read: several may have the same. Absent where callers are not identified, and in calls to earlier versions",
+      ),
+    email: z.string().optional().describe("The address that the identity provider has verified; absent if it has not"),
+    subject: z.string().optional().describe("The subject at the identity provider; absent for a machine with an API key"),
+  }),
+);
 
 export const answerer = named(
   "Answerer",
   z.object({
-    ...person.shape,
+    ...person,
     name: z.string().optional().describe("What the person was called when they did it. For people to read: several may have the same"),
   }),
 );

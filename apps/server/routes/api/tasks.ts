@@ -5,6 +5,7 @@ import {
   getTask,
   isForPerson,
   may,
+  ownerOf,
   SCOPES,
   type Caller,
   summaryOfAsk,
@@ -15,7 +16,7 @@ import { z } from "zod";
 import { getTimeline } from "../../front-end/timeline.ts";
 import { askSummary, summaryShown } from "./ask-shapes.ts";
 import { DOOR, operation, type Operation } from "./operation.ts";
-import { anyObject, cursor, givenTime, limit, named, nextCursor, oneOf, person, text, time, timeOf } from "./shapes.ts";
+import { anyObject, cursor, givenTime, limit, named, nextCursor, oneOf, owner, text, time, timeOf } from "./shapes.ts";
 
 const group = "Tasks";
 const STATUSES = ["working", "input_required", "completed", "failed", "cancelled"] as const;
@@ -33,7 +34,7 @@ export const task = named(
     tool: z.string().describe("Name of the tool or prompt"),
     status: z.enum(STATUSES),
     statusMessage: z.string().optional(),
-    owner: person,
+    owner,
     createdAt: time,
     updatedAt: time,
     expiresAt: time.optional().describe("When a finished task is deleted, at the earliest"),
@@ -188,7 +189,7 @@ export function taskShown(caller: Caller, of: Task, nowMs: number): z.input<type
     tool: call.name,
     status,
     ...(message !== undefined && { statusMessage: message }),
-    owner: { principal: call.principal, isCaller: may(caller, "follow", of) },
+    owner: ownerOf(caller, call),
     createdAt: timeOf(call.createdAtMs),
     updatedAt: timeOf(updatedAtMs),
     ...(expiresAtMs !== undefined && { expiresAt: timeOf(expiresAtMs) }),

@@ -10,14 +10,13 @@ import {
   type Caller,
   type JsonObject,
   type Json,
-  may,
   mayHandOn,
   type OpenPage,
-  personOf,
   REASON_CHARS_MAX,
   type SettledRead,
   shownName,
   upcomingPrompts,
+  whoIs,
 } from "@parley/core";
 import { type Draft, type Input, type Problems, type Typed, untouched } from "@parley/web/form";
 import { haste } from "@parley/web/times";
@@ -31,6 +30,7 @@ import { aroundView, type AroundView, heardView, nameOf } from "./around-view.ts
 import { type HandOnDraft, namesText, takeBackView } from "./hand-on.ts";
 import { moment } from "./moment.ts";
 import { hiddenFields } from "./views.ts";
+import { whoseCall } from "./whose-call.ts";
 
 export interface QuestionView {
   readonly page: OpenPage;
@@ -147,14 +147,15 @@ function facts({ page: { ask, call }, caller, reader, nowMs, around: known, titl
   const got = known?.got;
   const { texts } = reader;
   const { question } = texts;
-  const isMine = may(caller, "follow", { call, asks: [] }) || personOf(caller) === personOf(call);
   const tool = markup`<strong><bdi>${titleOf(call)}</bdi></strong>`;
-  const from = caller.authenticatedBy === "nobody" ? question.fromTool : isMine ? question.fromYou : question.fromOther;
+  const by = whoseCall(caller, call);
+  const from = { nobodys: question.fromTool, yours: question.fromYou, others: question.fromOther, named: question.fromNamed }[by.whose];
+  const name = by.whose === "named" ? markup`<strong><bdi>${by.name}</bdi></strong>` : undefined;
   const then = whatThen(question, ask);
   const { priority, dueMs } = aboutOf(ask.request) ?? {};
   const { reminded, escalatedTo: alsoAsked } = ask.thread ?? {};
   return markup`<dl class="facts">
-<dt>${question.from}</dt><dd>${say(from, { tool })}</dd>
+<dt>${question.from}</dt><dd>${say(from, { tool, name })}</dd>
 ${got?.by && markup`<dt>${texts.handOn.by}</dt><dd><bdi>${nameOf(reader, got.by)}</bdi>: <span dir="auto">${got.reason ?? ""}</span></dd>`}
 ${ask.audience && markup`<dt>${question.for}</dt><dd>${audienceText(texts, ask.audience)}${quorumText(texts, ask)}</dd>`}
 ${alsoAsked && markup`<dt>${question.alsoAsked}</dt><dd><bdi>${alsoAsked.map((to) => toText(texts, { to })).join("; ")}</bdi></dd>`}
@@ -480,16 +481,21 @@ const LINE_CHARS_MAX = 200;
 
 /** How a question ended, for those who may know. */
 export function settledRecord(reader: Reader, settled: SettledRead, titleOf: TitleOf): Html {
-  const { called, answer, atMs, reason, delegatedBy } = settled;
+  const { called, owner, answer, atMs, reason, delegatedBy } = settled;
   const { record } = reader.texts;
   const content = typedContent(settled);
   const answers = content && answerList(reader, content, undefined);
   const why = (answer?.action === "decline" ? answer.reason : undefined) ?? reason;
   return markup`<p class="done">${endText(reader, settled, answers !== undefined)}</p>
 ${answers}
-<dl class="facts">${why === undefined ? undefined : markup`<dt>${record.reason}</dt><dd dir="auto">${why}</dd>`}${delegatedBy && markup`<dt>${record.inPlaceOf}</dt><dd><bdi>${nameOf(reader, delegatedBy)}</bdi></dd>`}<dt>${record.tool}</dt><dd><bdi>${titleOf(called)}</bdi></dd>${atMs === undefined ? undefined : markup`<dt>${record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>
+<dl class="facts">${why === undefined ? undefined : markup`<dt>${record.reason}</dt><dd dir="auto">${why}</dd>`}${delegatedBy && markup`<dt>${record.inPlaceOf}</dt><dd><bdi>${nameOf(reader, delegatedBy)}</bdi></dd>`}<dt>${record.tool}</dt><dd><bdi>${titleOf(called)}</bdi></dd>${inCallOf(reader, owner.isCaller ? undefined : whoIs(owner))}${atMs === undefined ? undefined : markup`<dt>${record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>
 ${settled.comments.length === 0 ? undefined : heardView(reader, settled)}
 ${aroundView(reader, settled)}`;
+}
+
+/** For a list of facts: whose call it was, if that is known and it was not the reader's own. */
+export function inCallOf({ texts: { record } }: Reader, name: string | undefined): Html | undefined {
+  return name === undefined ? undefined : markup`<dt>${record.inCallOf}</dt><dd><bdi>${name}</bdi></dd>`;
 }
 
 /** What somebody answered, in the words of the form. */

@@ -21,8 +21,9 @@ import { aroundOf, DOOR, notice, noticeLate, scriptedFor, sendScripted, type ToS
 import { contentIn, draftIn, questionForm, type QuestionForm, type ReadForm } from "./form-body.ts";
 import type { HandOnDraft } from "./hand-on.ts";
 import { type Html, markup, page as wholePage } from "./html.ts";
-import { answerList, questionView, waitsTitle } from "./question-view.ts";
+import { answerList, inCallOf, questionView, waitsTitle } from "./question-view.ts";
 import { loggedInAs } from "./views.ts";
+import { whoseCall } from "./whose-call.ts";
 
 export interface Questions {
   show(reply: FastifyReply, shown: ToShow, again?: Again): Promise<FastifyReply>;
@@ -140,7 +141,7 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
     reply: FastifyReply,
     { page, receipt, given }: { readonly page: OpenPage; readonly receipt: Receipt; readonly given: AnswerOnPage },
   ): FastifyReply {
-    const detail = record(request, page, given.reply);
+    const detail = record(request, page, given);
     const missing = receipt.type === "accepted" ? (receipt.missing ?? 0) : 0;
     if (given.reply.action === "decline") return notice(reply, "declined", { detail });
     if (missing > 0) return notice(reply, "counted", { detail, parts: { missing } });
@@ -151,8 +152,9 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
     return markup`<p><a href="${addresses.inbox()}">${texts.toInbox}</a></p>`;
   }
 
-  function record(request: FastifyRequest, { message, call, page }: OpenPage, reply: AnswerOnPage["reply"]): Html {
+  function record(request: FastifyRequest, { message, call, page }: OpenPage, { caller, reply }: AnswerOnPage): Html {
     const reader = readerOf(request);
+    const by = whoseCall(caller, call);
     const { record: words } = reader.texts;
     const content = reply.action === "accept" ? reply.content : undefined;
     const answers = content && answerList(reader, content, page.kind === "form" ? page.schema : undefined);
@@ -160,7 +162,7 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
 <h2 id="record">${words.title}</h2>
 <p class="said" dir="auto">${message.length > 2_000 ? `${message.slice(0, 2_000)} …` : message}</p>
 ${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>${reply.reason === undefined ? undefined : markup`<p class="quiet">${words.reason}: <span dir="auto">${reply.reason}</span></p>`}` : answers ? markup`<h3 class="quiet">${words.youAnswered}</h3>${answers}` : markup`<p>${words.youAccepted}</p>`}
-<dl class="facts"><dt>${words.tool}</dt><dd><bdi>${titleOf(call)}</bdi></dd><dt>${words.when}</dt><dd>${momentText(reader, services.clock.now())}</dd></dl>
+<dl class="facts"><dt>${words.tool}</dt><dd><bdi>${titleOf(call)}</bdi></dd>${inCallOf(reader, by.whose === "named" ? by.name : undefined)}<dt>${words.when}</dt><dd>${momentText(reader, services.clock.now())}</dd></dl>
 </section>
 ${toInbox(reader)}`;
   }

@@ -6,6 +6,7 @@ import { ENGLISH, filled, type Reader } from "../../texts/texts.ts";
 import { contextView } from "./context-view.ts";
 import { formatBytes } from "./upload.ts";
 import { type Html, markup, page, say } from "./html.ts";
+import { whoseCall } from "./whose-call.ts";
 
 export interface Shown {
   readonly page: OpenPage;
@@ -22,7 +23,8 @@ export interface Shown {
 /** Longest secret. Keys and certificates fit. */
 export const SECRET_CHARS_MAX = 16_384;
 
-export function secretPage({ page: { ask, message }, called, caller, account, reader, token, problem }: Shown): string {
+export function secretPage({ page: asked, called, caller, account, reader, token, problem }: Shown): string {
+  const { ask } = asked;
   const { texts } = reader;
   const fault = problem === undefined ? undefined : markup`<p class="bad" id="problem" role="alert">${problem}</p>`;
   // The control has the focus, so a screen reader says what it is described by, and nothing that stands before it.
@@ -30,7 +32,7 @@ export function secretPage({ page: { ask, message }, called, caller, account, re
   const invalid = problem === undefined ? undefined : markup` aria-invalid="true"`;
   return page(
     { reader, title: texts.secret.title },
-    markup`${toolAsks(texts, { ask, message }, called)}
+    markup`${toolAsks(texts, { page: asked, called, caller })}
 <form method="post" autocomplete="off" class="flow">
 ${hiddenFields(ask.digest, token)}
 ${fault}
@@ -50,7 +52,7 @@ export function filesPage({
   readonly wanted: FilesWanted;
   readonly shown: Shown;
 }): string {
-  const { ask, message } = asked;
+  const { ask } = asked;
   const { accept, bytesMax, countMax } = wanted;
   const { texts } = reader;
   const { files } = texts;
@@ -62,7 +64,7 @@ export function filesPage({
   const types = accept.length === 0 ? "" : filled(files.types, { types: accept.join(", ") });
   return page(
     { reader, title: isOne ? files.titleOne : files.titleMany },
-    markup`${toolAsks(texts, { ask, message }, called)}
+    markup`${toolAsks(texts, { page: asked, called, caller })}
 <form method="post" enctype="multipart/form-data" id="upload" class="flow">
 ${hiddenFields(ask.digest, token)}
 ${fault}
@@ -95,7 +97,7 @@ export function grantPage({
   const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
   return page(
     { reader, title: filled(texts.grant.title, { title }) },
-    markup`${toolAsks(texts, asked, called)}
+    markup`${toolAsks(texts, { page: asked, called, caller })}
 <p>${say(texts.grant.wants, { title: markup`<strong>${title}</strong>` })}</p>
 <ul>${scopes.map((scope) => markup`<li>${scope}</li>`)}</ul>
 <form method="post" action="${action}" class="flow">
@@ -116,7 +118,7 @@ export function visitPage(
   const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
   return page(
     { reader, title: filled(texts.visit.title, { host }) },
-    markup`${toolAsks(texts, asked, called)}
+    markup`${toolAsks(texts, { page: asked, called, caller })}
 <p>${say(texts.visit.sends, { host: markup`<strong>${host}</strong>` })}</p>
 <form method="post" action="${action}" class="flow">
 ${hiddenFields(asked.ask.digest, token)}
@@ -141,10 +143,13 @@ export function awayPage(reader: Reader, title: string, url: string): string {
   );
 }
 
-function toolAsks(texts: Texts, { ask, message }: Pick<OpenPage, "ask" | "message">, called: string): Html {
+function toolAsks(texts: Texts, { page: { ask, message, call }, called, caller }: Pick<Shown, "page" | "called" | "caller">): Html {
   const { question } = texts;
   const { context = [] } = aboutOf(ask.request) ?? {};
-  return markup`<p>${say(question.says, { tool: markup`<strong><bdi>${called}</bdi></strong>` })}</p>
+  const tool = markup`<strong><bdi>${called}</bdi></strong>`;
+  const by = whoseCall(caller, call);
+  const says = by.whose === "named" ? question.saysIn : question.says;
+  return markup`<p>${say(says, { tool, name: by.whose === "named" ? markup`<strong><bdi>${by.name}</bdi></strong>` : undefined })}</p>
 <p class="said" id="said" dir="auto">${message}</p>
 ${contextView(texts, context)}`;
 }

@@ -5,6 +5,7 @@ import type { Reader } from "../../texts/texts.ts";
 import { type Html, markup, page, type Scripted } from "../asks/html.ts";
 import { moment } from "../asks/moment.ts";
 import { settledLine } from "../asks/question-view.ts";
+import { inCallOf } from "./view.ts";
 
 export interface AnsweredView {
   readonly reader: Reader;
@@ -22,7 +23,7 @@ export function answeredPage({ reader, list, isFirst, account, scripted, titleOf
   const items = list.answered.map(
     ({ answeredAtMs, ask }) => markup`<li><a href="${pathOf(ask.taskId, ask.key)}">
 <span class="what" dir="auto">${ask.state === "settled" ? settledLine(reader, ask) : ask.message}</span>
-<span class="who"><bdi>${titleOf(ask.called)}</bdi> <span>${moment(reader, answeredAtMs)}</span></span>
+<span class="who"><bdi>${titleOf(ask.called)}</bdi> ${inCallOf(reader, ask.owner)}<span>${moment(reader, answeredAtMs)}</span></span>
 </a></li>`,
   );
   const first = isFirst ? markup`<span></span>` : markup`<a href="answered">${inbox.first}</a>`;

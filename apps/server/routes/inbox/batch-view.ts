@@ -5,9 +5,10 @@ import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Texts } from "../../texts/en.ts";
 import { filled, type Reader } from "../../texts/texts.ts";
 import { contextView } from "../asks/context-view.ts";
-import { type Html, markup } from "../asks/html.ts";
+import { type Html, markup, say } from "../asks/html.ts";
 import { moment } from "../asks/moment.ts";
 import { form, headline, settledLine } from "../asks/question-view.ts";
+import { whoseCall } from "../asks/whose-call.ts";
 import type { Answered, Batch, Named, Receipted } from "./batch.ts";
 
 export interface BatchView {
@@ -46,12 +47,14 @@ ${apart.length === 0 ? undefined : markup`<ul class="receipts">${apart.map(({ pa
 ${first && form({ ...view, page: first.page, token: "", together: { hidden: markup`${hidden}`, count, said } })}`;
 }
 
-function entry({ reader, titleOf }: Pick<BatchView, "reader" | "titleOf">, page: OpenPage): Html {
+function entry({ caller, reader, titleOf }: Pick<BatchView, "caller" | "reader" | "titleOf">, page: OpenPage): Html {
+  const by = whoseCall(caller, page.call);
+  const inCall = by.whose === "named" ? say(reader.texts.inbox.inCallOf, { name: markup`<bdi>${by.name}</bdi>` }) : undefined;
   const { context = [] } = aboutOf(page.ask.request) ?? {};
   const [, rest] = headline(page.message);
   // Questions of one tool often begin alike.
   const more = rest.length > REST_CHARS_MAX ? `${rest.slice(0, REST_CHARS_MAX)} …` : rest;
-  return markup`<li><details><summary><span dir="auto">${firstLine(page, titleOf)}</span> <span class="quiet"><span dir="auto">${more}</span> ${moment(reader, page.ask.askedAtMs)}</span></summary>
+  return markup`<li><details><summary><span dir="auto">${firstLine(page, titleOf)}</span> <span class="quiet"><span dir="auto">${more}</span> ${inCall} ${moment(reader, page.ask.askedAtMs)}</span></summary>
 <p class="said" dir="auto">${page.message}</p>
 ${contextView(reader.texts, context)}</details></li>`;
 }

@@ -1,5 +1,5 @@
 /** The markup of the inbox: the list of what is asked of a person, and the question beside it. */
-import type { AskedPage, AskSummary, Priority } from "@parley/core";
+import { type AskedPage, type AskSummary, type Owner, type Priority, whoIs } from "@parley/core";
 import { type CLOSES_MS, haste } from "@parley/web/times";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import { distanceText, filled, type Reader, todayText } from "../../texts/texts.ts";
@@ -222,7 +222,7 @@ function item(ask: AskSummary, { reader, address, nowMs, titleOf, picked, chosen
 <span class="what" dir="auto">${first === "" ? title : first}</span>
 ${rest === "" ? undefined : markup`<span class="rest" dir="auto">${rest}</span>`}
 <span class="tags">${ask.isRisky ? markup`<span class="tag soon">${inbox.risky}</span> ` : undefined}${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}${onIt(reader, ask)}${gotFrom(reader, ask)}${prompted(reader, ask)}</span>
-<span class="who"><bdi>${title}</bdi> <span>${askedText(reader, ask, nowMs)}</span></span>
+<span class="who"><bdi>${title}</bdi> ${inCallOf(reader, ask.owner)}<span>${askedText(reader, ask, nowMs)}</span></span>
 </a></li>`;
 }
 
@@ -232,6 +232,12 @@ function askedText(reader: Reader, { askedAtMs }: AskSummary, nowMs: number): Ht
   return today === undefined
     ? say(inbox.asked, { when: moment(reader, askedAtMs) })
     : say(inbox.askedToday, { when: timeTag(askedAtMs, today) });
+}
+
+/** Whose call it is, if not the reader's own. */
+export function inCallOf({ texts: { inbox } }: Reader, owner: Owner): Html | undefined {
+  const name = owner.isCaller ? undefined : whoIs(owner);
+  return name === undefined ? undefined : markup`<span>${say(inbox.inCallOf, { name: markup`<bdi>${name}</bdi>` })}</span> `;
 }
 
 /** In whose place the person is asked. */

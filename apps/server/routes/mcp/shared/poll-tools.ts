@@ -13,6 +13,7 @@ import {
   type JsonObject,
   listAsks,
   noteShown,
+  owns,
   ParleyError,
   readable,
   SCOPES,
@@ -20,6 +21,7 @@ import {
   type Task,
   type TaskWatch,
   type Tool,
+  whoIs,
 } from "@parley/core";
 import { isInWords, type Rung, RUNGS } from "@parley/protocol";
 import type { Exchange } from "../../../front-end/exchange.ts";
@@ -198,7 +200,9 @@ async function listOpen(route: FrontEnd, exchange: Exchange): Promise<JsonObject
     const ask = task?.asks.find((open) => open.key === key);
     if (!task || !ask) return [];
     noteShown(services, exchange, task, [ask]);
-    return [[`${task.call.name} asks:`, ...askLines(task, ask, ladder), ...howToPassOn(task, ask, catalogue)].join("\n")];
+    const name = owns(caller, task.call) ? undefined : whoIs(task.call.caller ?? {});
+    const whose = name === undefined ? "" : `, in a call of ${name}`;
+    return [[`${task.call.name} asks${whose}:`, ...askLines(task, ask, ladder), ...howToPassOn(task, ask, catalogue)].join("\n")];
   });
   return toldModel(
     [
