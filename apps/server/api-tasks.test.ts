@@ -15,6 +15,7 @@ const amount = z.object({ amount: z.int().max(20) });
 const tools = catalogue([
   defineTool({
     name: "pay",
+    title: "Pay a bill",
     description: "Pays.",
     input: z.object({ what: z.string().optional() }),
     run: async (_args, ctx) => `paid ${(await ctx.elicit("amount", { message: "How much?", schema: amount, ...finance })).amount}`,
@@ -82,6 +83,7 @@ describe("tasks", () => {
     expect(mine).toMatchObject({
       taskId,
       tool: "pay",
+      toolTitle: "Pay a bill",
       status: "input_required",
       owner: { principal: "ada", name: "ada", isCaller: true },
       asks: [],
@@ -92,7 +94,7 @@ describe("tasks", () => {
     expect(theirs).toMatchObject({
       taskId,
       owner: { principal: "ada", isCaller: false },
-      asks: [{ taskId, key: "amount" }],
+      asks: [{ taskId, key: "amount", toolTitle: "Pay a bill" }],
       asksOfOthers: 0,
     });
     expect((await get("eve", "/tasks")).body).toEqual({ tasks: [] });
@@ -102,7 +104,7 @@ describe("tasks", () => {
     await until(async () => (await services.store.load(taskId))?.status === "completed");
     expect((await get("ada", `/tasks/${taskId}`)).body).toMatchObject({ status: "completed", result: { content: [{ text: "paid 4" }] } });
     expect((await get("ada", `/tasks/${taskId}/timeline`)).body).toMatchObject({
-      task: { id: taskId },
+      task: { id: taskId, name: "pay", toolTitle: "Pay a bill" },
       journal: { lines: [{ name: "amount" }] },
     });
     for (const who of ["eve", "sam", "zoe"] as const) {

@@ -11,6 +11,7 @@ import { asDescribed } from "./routes/api/described.fixture.ts";
 const tools = catalogue([
   defineTool({
     name: "pay",
+    title: "Pay a bill",
     async run(_args, ctx) {
       const schema = z.object({ amount: z.int().max(20) });
       const { amount } = await ctx.elicit("amount", { message: "How much?", schema, to: { groups: ["finance"] } });
@@ -93,9 +94,15 @@ describe("asks", () => {
     const { send, answer, taskId, path } = await subject();
 
     const list = await send("eve", "/asks?owner=others&tool=pay&order=deadline");
-    expect(list.body.asks).toMatchObject([{ taskId, key: "amount", kind: "form", message: "How much?", tool: "pay" }]);
+    expect(list.body.asks).toMatchObject([
+      { taskId, key: "amount", kind: "form", message: "How much?", tool: "pay", toolTitle: "Pay a bill" },
+    ]);
     expect((await send("eve", "/asks/count", {}, 1)).body).toEqual({ count: 1, isMore: false });
-    expect((await send("bob", path, {}, 1)).body).toMatchObject({ state: "open", request: { schema: { type: "object" } } });
+    expect((await send("bob", path, {}, 1)).body).toMatchObject({
+      state: "open",
+      toolTitle: "Pay a bill",
+      request: { schema: { type: "object" } },
+    });
 
     const { digest } = (await send("eve", path)).body;
     expect(await answer("eve", path, { action: "decline", digest: "of another question" })).toMatchObject({ status: 409 });
@@ -113,6 +120,7 @@ describe("asks", () => {
 
     expect((await send("eve", path, {}, 1)).body).toMatchObject({
       state: "settled",
+      toolTitle: "Pay a bill",
       end: "accepted",
       by: { isCaller: true },
       answer: given,
@@ -132,7 +140,7 @@ describe("asks", () => {
     expect(await answer("eve", path, { ...declined, reason: "No." })).toMatchObject({ status: 409, body: { receipt: "late" } });
     expect((await answer("bob", path, { action: "decline" })).body).toMatchObject({
       receipt: "late",
-      ask: { end: "declined", by: { principal: "eve" } },
+      ask: { toolTitle: "Pay a bill", end: "declined", by: { principal: "eve" } },
     });
     expect((await answer("sam", path, { action: "decline" })).status).toBe(404);
     await until(async () => (await services.store.load(taskId))?.status === "completed");

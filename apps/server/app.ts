@@ -287,7 +287,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await server.register(async (scope) => {
     await trustedCallers(scope, trusted);
     authenticated(scope, { authenticate, resource, log });
-    playApi(scope, frontEnd);
+    playApi(scope, frontEnd, titleOf);
   });
   await server.register(
     async (scope) => {

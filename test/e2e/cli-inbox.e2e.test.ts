@@ -14,6 +14,7 @@ const schema = z.object({ cents: z.int().max(2_000).meta({ title: "Amount in cen
 const tools = catalogue([
   defineTool({
     name: "pay",
+    title: "Pay a bill",
     input: z.object({ what: z.string() }),
     async run({ what }, ctx) {
       const answer = await ctx.ask("amount", {
@@ -111,7 +112,7 @@ describe("what is asked in other people's tasks", () => {
 
     const { stdout } = await run("bob", "inbox", "--list", "--owner", "others");
     expect(stdout).toMatch(
-      /^pay asks, in a call of Ann Lee \(ann@acme\.io\) {2}high · asked .+ · closes in \d+ \w+, and then it counts as declined · for finance\n/,
+      /^Pay a bill \(pay\) asks, in a call of Ann Lee \(ann@acme\.io\) {2}high · asked .+ · closes in \d+ \w+, and then it counts as declined · for finance\n/,
     );
     expect(stdout).toContain("Offers\n    shop  cents\n    Ash   900\n    - old\n    + new\n");
     expect(stdout).toContain(
@@ -138,8 +139,10 @@ describe("what is asked in other people's tasks", () => {
   });
 
   test("is declined with a reason, which its caller reads", async () => {
-    const { json, called, result } = await subject();
+    const { run, json, called, result } = await subject();
     const taskId = await called("ann", "pay", "--what", "chairs");
+    expect((await run("ann", "tasks")).stdout).toContain(`${taskId}  input_required  Pay a bill (pay)  called `);
+    expect((await run("ann", "task", taskId)).stdout).toContain("\n  tool     Pay a bill (pay)\n");
     expect(await json("eve", "answer", taskId, "--decline", "--reason", "too dear")).toMatchObject({ answered: true });
     expect(JSON.parse(await result(taskId))).toMatchObject({ action: "decline", reason: "too dear" });
   });
@@ -278,7 +281,7 @@ describe.runIf(hasTerminal)("at a terminal", () => {
     ];
     const on = await openTerminal(["inbox"], env("bob"));
     open.push(on);
-    await on.shows("pay asks, in a call of Ann Lee (ann@acme.io)");
+    await on.shows("Pay a bill asks, in a call of Ann Lee (ann@acme.io)");
     await on.shows("How much for chairs?");
     await on.shows("Answer?");
     await on.press("Down", "Down", "Down", "Enter");

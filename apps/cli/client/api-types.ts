@@ -441,6 +441,8 @@ export interface components {
             readonly message: string;
             /** @description Name of the tool or prompt that asks */
             readonly tool: string;
+            /** @description What people read as the name of the tool; absent if it has no title */
+            readonly toolTitle?: string;
             /** @description Whose task asks */
             readonly owner: components["schemas"]["Owner"];
             /** Format: date-time */
@@ -647,6 +649,8 @@ export interface components {
             readonly message: string;
             /** @description Name of the tool or prompt that asks */
             readonly tool: string;
+            /** @description What people read as the name of the tool; absent if it has no title */
+            readonly toolTitle?: string;
             /** @description Whose task asks */
             readonly owner: components["schemas"]["Owner"];
             /** Format: date-time */
@@ -769,6 +773,8 @@ export interface components {
             readonly taskId: string;
             readonly key: string;
             readonly tool: string;
+            /** @description What people read as the name of the tool; absent if it has no title */
+            readonly toolTitle?: string;
             readonly owner: components["schemas"]["Owner"];
             /** @enum {string} */
             readonly end: "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
@@ -829,6 +835,8 @@ export interface components {
             readonly taskId: string;
             /** @description Name of the tool or prompt */
             readonly tool: string;
+            /** @description What people read as the name of the tool; absent if it has no title */
+            readonly toolTitle?: string;
             /** @enum {string} */
             readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
             readonly statusMessage?: string;
@@ -856,6 +864,8 @@ export interface components {
             readonly taskId: string;
             /** @description Name of the tool or prompt */
             readonly tool: string;
+            /** @description What people read as the name of the tool; absent if it has no title */
+            readonly toolTitle?: string;
             /** @enum {string} */
             readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
             readonly statusMessage?: string;
@@ -888,6 +898,8 @@ export interface components {
             readonly task: {
                 readonly id: string;
                 readonly name: string;
+                /** @description What people read as the name of the tool; absent if it has no title */
+                readonly toolTitle?: string;
                 /** @enum {string} */
                 readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
                 readonly run: number;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { AskSummary } from "../client/api-client.ts";
-import { whenAsked, whoAsks } from "./asked.ts";
+import { toolText, whenAsked, whoAsks } from "./asked.ts";
 
 const NOW_MS = Date.parse("2026-11-29T09:00:00Z");
 const ASK: AskSummary = {
@@ -27,6 +27,20 @@ test.each([
   [{ principal: "u_1", isCaller: false }, "pay asks, in a call of u_1"],
 ])("a question of the call of %j is headed %j", (owner, heading) => {
   expect(whoAsks({ ...ASK, owner })).toBe(heading);
+});
+
+test.each([
+  [{ tool: "pay" }, "pay", "pay"],
+  [{ tool: "pay", toolTitle: "Pay a bill" }, "Pay a bill", "Pay a bill (pay)"],
+  [{ tool: "pay", toolTitle: "Pay\u001b[2J\na \u202ebill" }, "Pay a bill", "Pay a bill (pay)"],
+  [{ tool: "pay", toolTitle: "\u202e" }, "pay", "pay"],
+])("the tool %j is called %j in a prompt and %j in a list", (tool, inPrompt, inList) => {
+  const ask = { ...ASK, ...tool };
+  expect([whoAsks(ask), whoAsks(ask, true), toolText(ask)]).toEqual([
+    `${inPrompt} asks, in a call of ann`,
+    `${inList} asks, in a call of ann`,
+    inList,
+  ]);
 });
 
 test("a question says who is on it, who handed it on, and how many comments it has, by names without escape sequences", () => {

@@ -17,9 +17,19 @@ export function requestOf({ request }: OpenAsk): InputRequest {
   return { method: "elicitation/create", params };
 }
 
-/** `approve_invoice asks, in a call of Bob (bob@acme.io)`. */
-export function whoAsks({ tool, owner }: Pick<AskSummary, "tool" | "owner">): string {
-  return `${cleanLine(tool)} asks${owner.isCaller ? "" : `, in a call of ${cleanLine(whoIs(owner) ?? owner.principal)}`}`;
+type Titled = Pick<AskSummary, "tool" | "toolTitle">;
+
+/** `Approve an invoice (approve_invoice)`: what people call a tool, and what commands do. */
+export function toolText({ tool, toolTitle = tool }: Titled): string {
+  const [name, title] = [cleanLine(tool), cleanLine(toolTitle)];
+  return title === "" || title === name ? name : `${title} (${name})`;
+}
+
+/** `Approve an invoice asks, in a call of Bob (bob@acme.io)`. A list has the name as well, by which it can be narrowed. */
+export function whoAsks(ask: Titled & Pick<AskSummary, "owner">, isInList = false): string {
+  const { tool, toolTitle = tool, owner } = ask;
+  const called = isInList ? toolText(ask) : cleanLine(toolTitle) || cleanLine(tool);
+  return `${called} asks${owner.isCaller ? "" : `, in a call of ${cleanLine(whoIs(owner) ?? owner.principal)}`}`;
 }
 
 /** `urgent · asked 3 minutes ago · open for 2 days, then it counts as declined`. */
@@ -108,7 +118,7 @@ const ROWS_SHOWN = 30;
 export function showAsked(ask: OpenAsk, nowMs: number): string {
   const context = showContext(ask.context ?? [], process.stdout);
   return [
-    `${styled("bold", whoAsks(ask), process.stdout)}  ${whenAsked(ask, nowMs)}`,
+    `${styled("bold", whoAsks(ask, true), process.stdout)}  ${whenAsked(ask, nowMs)}`,
     ...(context === "" ? [] : [indented(context)]),
     showAsk(ask.taskId, ask.key, requestOf(ask)),
   ].join("\n");

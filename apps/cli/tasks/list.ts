@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
 import type { ApiClient, Task } from "../client/api-client.ts";
 import type { Reached } from "../client/reach.ts";
+import { toolText } from "../questions/asked.ts";
 import { counted } from "../terminal/counted.ts";
 import { relative } from "../terminal/times.ts";
 import { cleanAll, cleanLine, print, printJson, styled } from "../terminal/terminal.ts";
@@ -63,7 +64,7 @@ export async function printTasks({ api }: Pick<Reached, "api">, command: ListCom
 /** The question that waits longest for the person, or what the tool says that it is doing. */
 function line(given: Task): string {
   const task = cleanAll(given);
-  const { taskId, tool, status, statusMessage, createdAt, asks, asksOfOthers } = task;
+  const { taskId, status, statusMessage, createdAt, asks, asksOfOthers } = task;
   const colour = COLOURS[status] ?? "dim";
   const [first, ...more] = asks.toSorted((one, other) => one.askedAt.localeCompare(other.askedAt));
   const says = [
@@ -72,7 +73,7 @@ function line(given: Task): string {
     ...(!first && statusMessage !== undefined ? [shortly(statusMessage)] : []),
   ];
   const state = styled(colour, status.padEnd("input_required".length), process.stdout);
-  return `${taskId}  ${state}  ${tool}  called ${relative(Date.parse(createdAt), Date.now())}${says.map((each) => `  ${each}`).join("")}`;
+  return `${taskId}  ${state}  ${toolText(task)}  called ${relative(Date.parse(createdAt), Date.now())}${says.map((each) => `  ${each}`).join("")}`;
 }
 
 function shortly(text: string): string {

@@ -2,6 +2,7 @@
 import { asksOf } from "../questions/answering.ts";
 import type { McpClient } from "../client/mcp-client.ts";
 import type { Reached } from "../client/reach.ts";
+import { toolText } from "../questions/asked.ts";
 import { showAsk, showError, showResult, showTask, type TaskState } from "../questions/show.ts";
 import { cleanAll, cleanLine, jsonText, print, printJson } from "../terminal/terminal.ts";
 import { duration, moment } from "../terminal/times.ts";
@@ -21,7 +22,7 @@ export async function printTask(server: Reached, taskId: string, { json }: { rea
   print(`${taskId}  ${status}${statusMessage === undefined ? "" : `  ${cleanLine(statusMessage)}`}`);
   const version = task._meta?.["parley/toolVersion"];
   if (typeof version === "string") print(`  version  ${cleanLine(version)}`);
-  if (timeline) print(`  tool     ${cleanLine(timeline.task.name)}`);
+  if (timeline) print(`  tool     ${toolText({ ...timeline.task, tool: timeline.task.name })}`);
   print(`  called   ${moment(Date.parse(createdAt), nowMs)}`);
   print(`  changed  ${moment(Date.parse(lastUpdatedAt), nowMs)}`);
   if (result || error || status === "cancelled") print(`  took     ${duration(Date.parse(lastUpdatedAt) - Date.parse(createdAt))}`);

@@ -13,6 +13,7 @@ import {
 import type { TaskTimeline, TimelineAsk, TimelineCall, TimelineLine } from "@parley/core/timeline";
 import type { FrontEnd } from "./front-end.ts";
 import { requireScopes } from "./protected-resource.ts";
+import { type TitleOf, titleShown } from "./tool-titles.ts";
 
 export interface TimelineQuery {
   readonly caller: Caller;
@@ -23,7 +24,11 @@ export interface TimelineQuery {
 }
 
 /** Throws the errors of `readTimeline`, and SCOPE_INSUFFICIENT. */
-export async function getTimeline({ services, resource }: FrontEnd, { caller, taskId, after, door }: TimelineQuery): Promise<TaskTimeline> {
+export async function getTimeline(
+  { services, resource }: FrontEnd,
+  { caller, taskId, after, door }: TimelineQuery,
+  titleOf: TitleOf,
+): Promise<TaskTimeline> {
   if (resource) requireScopes(caller, [SCOPES.read], "a task's timeline");
   const ref = { taskId, caller, door };
   const { task, lines, entries, settled, items, cursor, more } = await readTimeline(services, {
@@ -36,6 +41,7 @@ export async function getTimeline({ services, resource }: FrontEnd, { caller, ta
       id: task.id,
       kind: call.kind,
       name: call.name,
+      ...titleShown(titleOf, call),
       status: task.status,
       ...(message !== undefined && { statusMessage: message }),
       revision: task.revision,

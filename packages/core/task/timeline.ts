@@ -10,6 +10,8 @@ export interface TaskTimeline {
     readonly id: string;
     readonly kind: string;
     readonly name: string;
+    /** What people read as its name; absent if it has no title. */
+    readonly toolTitle?: string;
     readonly status: TaskStatus;
     readonly statusMessage?: string;
     readonly revision: number;

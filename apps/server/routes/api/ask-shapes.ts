@@ -2,7 +2,8 @@
 import type { AnswerOnPage, Around, AskRead, AskSummary, ClaimRead, Happened } from "@parley/core";
 import { aboutOf, ALLOWANCES, PRIORITIES, REASON_CHARS_MAX } from "@parley/core";
 import { z } from "zod";
-import { answerer, anyObject, named, oneOf, owner, text, time, timeOf } from "./shapes.ts";
+import { type TitleOf, titleShown } from "../../front-end/tool-titles.ts";
+import { answerer, anyObject, named, oneOf, owner, text, time, timeOf, toolTitle } from "./shapes.ts";
 
 const names = z
   .array(z.string({ error: "must be a text" }), { error: "must be a list of names" })
@@ -80,6 +81,7 @@ const summaryFields = {
   kind: z.enum(["form", "url"]),
   message: z.string().describe("The question, at most 500 characters"),
   tool: z.string().describe("Name of the tool or prompt that asks"),
+  toolTitle,
   owner: owner.describe("Whose task asks"),
   askedAt: time,
   deadline: time,
@@ -144,6 +146,7 @@ const settledAsk = named(
     taskId: z.string(),
     key: z.string(),
     tool: z.string(),
+    toolTitle,
     owner,
     end: z.enum(ENDS),
     by: answerer.optional().describe("Who answered; absent if nobody did"),
@@ -161,8 +164,8 @@ const settledAsk = named(
 
 export const ask = named("Ask", z.union([openAsk, settledAsk]), "A question, open or settled");
 
-export function summaryShown({ called, ...rest }: AskSummary): z.input<typeof askSummary> {
-  return { tool: called.name, ...timesShown(rest) };
+export function summaryShown({ called, ...rest }: AskSummary, titleOf: TitleOf): z.input<typeof askSummary> {
+  return { tool: called.name, ...titleShown(titleOf, called), ...timesShown(rest) };
 }
 
 export function claimShown({ untilMs, ...person }: ClaimRead): z.input<typeof claim> {
@@ -197,7 +200,7 @@ function timesShown<T extends Timed>({ askedAtMs, deadlineMs, dueAtMs, claimedBy
   };
 }
 
-export function askShown(read: AskRead): z.input<typeof ask> {
+export function askShown(read: AskRead, titleOf: TitleOf): z.input<typeof ask> {
   if (read.state !== "settled") {
     const { called, request, upcoming, handedOn, ...rest } = read;
     const { context, allow } = aboutOf(request) ?? {};
@@ -207,6 +210,7 @@ export function askShown(read: AskRead): z.input<typeof ask> {
       ...timesShown(rest),
       ...aroundShown(rest),
       tool: called.name,
+      ...titleShown(titleOf, called),
       request: asked,
       ...(context && { context }),
       ...(allow && { allow }),
@@ -219,6 +223,7 @@ export function askShown(read: AskRead): z.input<typeof ask> {
     ...rest,
     ...aroundShown(rest),
     tool: called.name,
+    ...titleShown(titleOf, called),
     ...(atMs !== undefined && { at: timeOf(atMs) }),
     ...(acceptedBy && { acceptedBy: acceptedBy.map(({ atMs: at, ...by }) => ({ ...by, at: timeOf(at) })) }),
   };

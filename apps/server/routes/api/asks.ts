@@ -14,8 +14,10 @@ import {
   type Receipt,
   SCOPES,
   type Services,
+  type SettledRead,
 } from "@parley/core";
 import { z } from "zod";
+import type { TitleOf } from "../../front-end/tool-titles.ts";
 import { answer, ask, askShown, askSummary, replyOf, summaryShown } from "./ask-shapes.ts";
 import { followChanges } from "./changes.ts";
 import { DOOR, operation, type Operation } from "./operation.ts";
@@ -55,10 +57,10 @@ export const ASK_OPERATIONS: readonly Operation[] = [
     rate: "reads",
     query: z.strictObject({ ...filters, order, limit, cursor }),
     result: named("AskPage", z.object({ asks: z.array(askSummary), nextCursor })),
-    async handle({ frontEnd: { services }, caller, query }) {
+    async handle({ frontEnd: { services }, titleOf, caller, query }) {
       const page = { caller, filter: filterOf(query), order: query.order, limit: query.limit };
       const { asks, nextCursor: next } = await listAsks(services, { ...page, ...(query.cursor !== undefined && { cursor: query.cursor }) });
-      return { asks: asks.map(summaryShown), ...(next !== undefined && { nextCursor: next }) };
+      return { asks: asks.map((each) => summaryShown(each, titleOf)), ...(next !== undefined && { nextCursor: next }) };
     },
   }),
   operation({
@@ -102,7 +104,8 @@ export const ASK_OPERATIONS: readonly Operation[] = [
     params,
     result: ask,
     refusals: { 404: "There is no such question, or the caller may not read it" },
-    handle: async ({ frontEnd: { services }, caller, params: at }) => askShown(await readAsk(services, { ...at, caller, door: DOOR })),
+    handle: async ({ frontEnd: { services }, titleOf, caller, params: at }) =>
+      askShown(await readAsk(services, { ...at, caller, door: DOOR }), titleOf),
   }),
   operation({
     name: "answerAsk",
@@ -121,9 +124,9 @@ export const ASK_OPERATIONS: readonly Operation[] = [
       409: "The question is closed; `ask` says how it ended and who answered",
       422: "The answer does not fit the question, which stays open; `violations` says why",
     },
-    async handle({ frontEnd: { services }, caller, params: at, body }) {
+    async handle({ frontEnd: { services }, titleOf, caller, params: at, body }) {
       const ref = { ...at, caller, door: DOOR };
-      return shownReceipt(await orLate(services, ref, () => answerOne(services, ref, body)));
+      return shownReceipt(await orLate(services, ref, () => answerOne(services, ref, body)), titleOf);
     },
   }),
 ];
@@ -148,13 +151,13 @@ export async function answerOne(services: Services, ref: ReadAsk, given: z.outpu
   return receipts.get(ref.key) ?? { type: "unknown" };
 }
 
-type Late = Receipt & { readonly end?: z.input<typeof ask> };
+type Late = Receipt & { readonly end?: SettledRead };
 
 /** Those who were asked and came second learn who was first: for answerTask, the task no longer exists for them. */
 export async function orLate(services: Services, ref: ReadAsk, answering: () => Promise<Receipt>): Promise<Late> {
   const settled = async () => {
     const read = await readAsk(services, ref);
-    return read.state === "settled" ? askShown(read) : undefined;
+    return read.state === "settled" ? read : undefined;
   };
   try {
     const became = await answering();
@@ -180,7 +183,7 @@ const DETAIL: { readonly [type in keyof typeof STATUS]: string } = {
 };
 
 /** Throws the problem if the answer does not count. */
-function shownReceipt(became: Late): z.input<typeof receipt> {
+function shownReceipt(became: Late, titleOf: TitleOf): z.input<typeof receipt> {
   const { type } = became;
   if (type === "accepted" || type === "duplicate") {
     return { receipt: type, ...("missing" in became && { missing: became.missing }) };
@@ -190,6 +193,6 @@ function shownReceipt(became: Late): z.input<typeof receipt> {
     receipt: type,
     detail: DETAIL[type],
     ...(type === "invalid" && { violations: became.violations }),
-    ...(became.end && { ask: became.end }),
+    ...(became.end && { ask: askShown(became.end, titleOf) }),
   });
 }

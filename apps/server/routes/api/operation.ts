@@ -12,6 +12,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { requireScopes } from "../../front-end/protected-resource.ts";
+import { type TitleOf, toolTitles } from "../../front-end/tool-titles.ts";
 import { invalid } from "./problems.ts";
 import { idempotencyKeyOf, once } from "./repeatable.ts";
 
@@ -26,6 +27,7 @@ export interface Work<Params, Query, Body> {
   readonly caller: Caller;
   /** What the caller is offered. */
   readonly offered: () => Promise<Catalogue>;
+  readonly titleOf: TitleOf;
   /** For an operation that is repeatable by itself. */
   readonly idempotencyKey: string | undefined;
   readonly params: Params;
@@ -100,6 +102,7 @@ interface Served {
 export function serve(scope: FastifyInstance, { frontEnd, catalogues, repeats }: Served, of: Operation): void {
   const { limits, rates, resource } = frontEnd;
   const { method, path, scopes, rate, params, query = NONE, body, result, status = 200 } = of;
+  const titleOf = toolTitles(catalogues);
   const bodyLimit = body ? { bodyLimit: limits.bodyBytesMax } : {};
   scope.route({
     method: method.toUpperCase(),
@@ -113,6 +116,7 @@ export function serve(scope: FastifyInstance, { frontEnd, catalogues, repeats }:
         frontEnd,
         caller,
         offered: async () => await catalogues.current(caller),
+        titleOf,
         idempotencyKey: method === "post" ? idempotencyKeyOf(request) : undefined,
         params: params && checked(params, paramsOf(request, path), ""),
         query: checked(query, wordsOf(request), ""),

@@ -75,6 +75,8 @@ export const answerer = named(
   }),
 );
 
+export const toolTitle = z.string().optional().describe("What people read as the name of the tool; absent if it has no title");
+
 export const violation = named(
   "Violation",
   z.object({

@@ -14,9 +14,10 @@ import {
 } from "@parley/core";
 import { z } from "zod";
 import { getTimeline } from "../../front-end/timeline.ts";
+import { type TitleOf, titleShown } from "../../front-end/tool-titles.ts";
 import { askSummary, summaryShown } from "./ask-shapes.ts";
 import { DOOR, operation, type Operation } from "./operation.ts";
-import { anyObject, cursor, givenTime, limit, named, nextCursor, oneOf, owner, text, time, timeOf } from "./shapes.ts";
+import { anyObject, cursor, givenTime, limit, named, nextCursor, oneOf, owner, text, time, timeOf, toolTitle } from "./shapes.ts";
 
 const group = "Tasks";
 const STATUSES = ["working", "input_required", "completed", "failed", "cancelled"] as const;
@@ -32,6 +33,7 @@ export const task = named(
   z.object({
     taskId: z.string(),
     tool: z.string().describe("Name of the tool or prompt"),
+    toolTitle,
     status: z.enum(STATUSES),
     statusMessage: z.string().optional(),
     owner,
@@ -60,7 +62,15 @@ const ms = z.number().describe("Milliseconds since 1970");
 const timeline = named(
   "Timeline",
   z.looseObject({
-    task: z.looseObject({ id: z.string(), name: z.string(), status: z.enum(STATUSES), run: z.number(), createdAtMs: ms, updatedAtMs: ms }),
+    task: z.looseObject({
+      id: z.string(),
+      name: z.string(),
+      toolTitle,
+      status: z.enum(STATUSES),
+      run: z.number(),
+      createdAtMs: ms,
+      updatedAtMs: ms,
+    }),
     nowMs: ms,
     asks: z
       .array(z.looseObject({ key: z.string(), type: z.string(), askedAtMs: ms, deadlineMs: ms, isPutToOthers: z.boolean() }))
@@ -101,7 +111,7 @@ export const TASK_OPERATIONS: readonly Operation[] = [
       cursor,
     }),
     result: named("TaskPage", z.object({ tasks: z.array(task), nextCursor })),
-    async handle({ frontEnd: { services }, caller, query }) {
+    async handle({ frontEnd: { services }, titleOf, caller, query }) {
       const { owner, limit: most, cursor: after, status, tool, createdAfter, createdBefore } = query;
       const filter: TaskFilter = {
         ...(status && { statuses: status }),
@@ -112,7 +122,7 @@ export const TASK_OPERATIONS: readonly Operation[] = [
       const page = { limit: most, ...(after !== undefined && { cursor: after }) };
       const found = await findTasks(services, { caller, owner: owner === "me" ? "caller" : "others", filter, ...page });
       return {
-        tasks: found.tasks.map((each) => taskShown(caller, each, services.clock.now())),
+        tasks: found.tasks.map((each) => taskShown({ caller, titleOf, nowMs: services.clock.now() }, each)),
         ...(found.nextCursor !== undefined && { nextCursor: found.nextCursor }),
       };
     },
@@ -128,11 +138,11 @@ export const TASK_OPERATIONS: readonly Operation[] = [
     params,
     result: taskWithEnd,
     refusals: NOT_FOUND,
-    async handle({ frontEnd: { services }, caller, params: { taskId } }) {
+    async handle({ frontEnd: { services }, titleOf, caller, params: { taskId } }) {
       const found = await getTask(services, { taskId, caller, door: DOOR });
       const { outcome } = found;
       return {
-        ...taskShown(caller, found, services.clock.now()),
+        ...taskShown({ caller, titleOf, nowMs: services.clock.now() }, found),
         ...(outcome?.type === "result" && { result: outcome.result }),
         ...(outcome?.type === "error" && { error: outcome.error }),
       };
@@ -152,9 +162,10 @@ export const TASK_OPERATIONS: readonly Operation[] = [
     }),
     result: timeline,
     refusals: { 403: "The task is not the caller's", ...NOT_FOUND },
-    async handle({ frontEnd, caller, params: { taskId }, query: { after } }) {
+    async handle({ frontEnd, titleOf, caller, params: { taskId }, query: { after } }) {
+      const shown = await getTimeline(frontEnd, { caller, taskId, after, door: DOOR }, titleOf);
       // An interface has no index signature, which the schema asks for because the timeline may grow.
-      return (await getTimeline(frontEnd, { caller, taskId, after, door: DOOR })) as unknown as z.input<typeof timeline>;
+      return shown as unknown as z.input<typeof timeline>;
     },
   }),
   operation({
@@ -181,19 +192,26 @@ export const TASK_OPERATIONS: readonly Operation[] = [
   }),
 ];
 
+interface ShownTo {
+  readonly caller: Caller;
+  readonly titleOf: TitleOf;
+  readonly nowMs: number;
+}
+
 /** `of` is the task as the caller may see it. */
-export function taskShown(caller: Caller, of: Task, nowMs: number): z.input<typeof task> {
+export function taskShown({ caller, titleOf, nowMs }: ShownTo, of: Task): z.input<typeof task> {
   const { id, call, status, message, updatedAtMs, expiresAtMs, asks, asksOfOthers = [] } = of;
   return {
     taskId: id,
     tool: call.name,
+    ...titleShown(titleOf, call),
     status,
     ...(message !== undefined && { statusMessage: message }),
     owner: ownerOf(caller, call),
     createdAt: timeOf(call.createdAtMs),
     updatedAt: timeOf(updatedAtMs),
     ...(expiresAtMs !== undefined && { expiresAt: timeOf(expiresAtMs) }),
-    asks: asks.filter(isForPerson).map((ask) => summaryShown(summaryOfAsk(caller, of, ask, nowMs))),
+    asks: asks.filter(isForPerson).map((ask) => summaryShown(summaryOfAsk(caller, of, ask, nowMs), titleOf)),
     asksOfOthers: may(caller, "follow", of) ? asksOfOthers.length : 0,
   };
 }

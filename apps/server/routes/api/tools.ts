@@ -98,7 +98,7 @@ export const TOOL_OPERATIONS: readonly Operation[] = [
     result: task,
     isRepeatable: "by itself",
     refusals: { ...NOT_FOUND, 422: "The arguments do not fit the tool, or the idempotency key belongs to another call" },
-    async handle({ frontEnd: { services, rates, resource }, caller, offered, params: { name }, body, idempotencyKey }) {
+    async handle({ frontEnd: { services, rates, resource }, titleOf, caller, offered, params: { name }, body, idempotencyKey }) {
       if (isCounted(caller)) await rates.take(caller, { calls: 1 });
       const called = toolOf((await offered()).tools, name);
       if (resource && called.scopes) requireScopes(caller, called.scopes, `the tool ${called.name}`);
@@ -114,7 +114,7 @@ export const TOOL_OPERATIONS: readonly Operation[] = [
         ...(body.keepSeconds !== undefined && { retentionMs: body.keepSeconds * 1_000 }),
         ...(idempotencyKey !== undefined && { idempotencyKey }),
       });
-      return taskShown(caller, created, services.clock.now());
+      return taskShown({ caller, titleOf, nowMs: services.clock.now() }, created);
     },
   }),
 ];

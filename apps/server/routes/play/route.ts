@@ -8,6 +8,7 @@ import { isCounted, ParleyError } from "@parley/core";
 import { isBuilt, PLAYGROUND_DIRECTORY } from "@parley/web";
 import type { FastifyInstance } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
+import type { TitleOf } from "../../front-end/tool-titles.ts";
 import { refusalOf } from "../../front-end/refusal.ts";
 import { sendJson } from "../../streams/outlet.ts";
 import { getTimeline } from "../../front-end/timeline.ts";
@@ -46,12 +47,13 @@ interface TimelineRequest {
 }
 
 /** Serves the timeline of a task, in an authenticated scope. Served even if the page is not: earlier versions of the command line read it. */
-export function playApi(scope: FastifyInstance, frontEnd: FrontEnd): void {
+export function playApi(scope: FastifyInstance, frontEnd: FrontEnd, titleOf: TitleOf): void {
   scope.get<TimelineRequest>(`${PLAY}/api/tasks/:taskId/timeline`, async (request, reply) => {
     const { caller, params, query } = request;
     if (Array.isArray(query.after)) throw new ParleyError("INVALID_CURSOR", "the address has several cursors: send one `after`");
     if (isCounted(caller)) await frontEnd.rates.take(caller, { reads: 1 });
-    sendJson(reply, 200, await getTimeline(frontEnd, { caller, taskId: params.taskId, after: query.after, door: "playground timeline" }));
+    const of = { caller, taskId: params.taskId, after: query.after, door: "playground timeline" };
+    sendJson(reply, 200, await getTimeline(frontEnd, of, titleOf));
     return reply;
   });
 
