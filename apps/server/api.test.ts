@@ -313,7 +313,54 @@ describe("asks", () => {
     await until(async () => (await send("bob", "/asks?owner=others")).body.asks[0]?.message === "sam for eve");
   });
 
+  test("are put aside by one person, at any front end, and brought back; nobody else's list is another", async () => {
+    const { send, answer, changes, path } = await subject();
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    const keys = async (who: Who, query = "") => (await send(who, `/asks${query}`, {}, 1)).body.asks.map(({ key }: { key: string }) => key);
+    const stream = await changes("eve", {}, 1);
+    expect((await stream.next()).data).toEqual({ count: 1, isMore: false });
+    expect((await answer("eve", `${path}/snooze`, { until })).body).toEqual({ receipt: "snoozed", until });
+    // Another window of the same person, at the other front end.
+    expect((await stream.next()).data).toEqual({ count: 0, isMore: false });
+    stream.leave();
+
+    expect([await keys("eve"), await keys("eve", "?snoozed=only"), await keys("eve", "?snoozed=any")]).toEqual([
+      [],
+      ["amount"],
+      ["amount"],
+    ]);
+    expect((await send("eve", "/asks/count")).body).toEqual({ count: 0, isMore: false });
+    expect((await send("eve", "/tasks?owner=others")).body.tasks, "tasks that ask are listed as before").toHaveLength(1);
+    expect((await send("eve", path)).body).toMatchObject({ state: "open", snoozedUntil: until, history: [{}, { what: "snoozed", until }] });
+    expect([await keys("bob"), await keys("bob", "?snoozed=only")]).toEqual([["amount"], []]);
+    expect((await send("bob", path)).body).not.toHaveProperty("snoozedUntil");
+
+    expect((await answer("eve", `${path}/unsnooze`, {}, 1)).body).toEqual({ receipt: "unsnoozed" });
+    expect(await keys("eve")).toEqual(["amount"]);
+    const far = new Date(Date.now() + 300 * 86_400_000).toISOString();
+    expect((await answer("eve", `${path}/snooze`, { until: far })).body).toMatchObject({ status: 422, receipt: "closes_before" });
+    expect((await answer("eve", `${path}/snooze`, { until: "2020-01-01T00:00:00Z" })).body).toMatchObject({
+      status: 422,
+      receipt: "not_then",
+    });
+    expect((await answer("ada", `${path}/snooze`, { until })).body).toMatchObject({ status: 403, receipt: "forbidden" });
+    for (const who of ["sam", "zoe"] as const)
+      for (const [verb, body] of [
+        ["snooze", { until }],
+        ["unsnooze", {}],
+      ] as const)
+        expect((await answer(who, `${path}/${verb}`, body)).status).toBe(404);
+    await answer("bob", path, { action: "decline" });
+    expect((await answer("eve", `${path}/snooze`, { until })).body).toMatchObject({ status: 409, receipt: "late" });
+  });
+
   test.each([
+    ["snooze", {}],
+    ["snooze", { until: "tomorrow" }],
+    ["snooze", { until: 5 }],
+    ["snooze", { for: "1 hour" }],
+    ["snooze", []],
+    ["unsnooze", { until: "2030-01-01T00:00:00Z" }],
     ["delegate", { to: { people: ["sam"] } }],
     ["delegate", { to: { people: ["sam"] }, reason: " " }],
     ["delegate", { to: { people: ["sam"] }, reason: "x".repeat(1_001) }],

@@ -23,6 +23,7 @@ import {
   createMemoryQueue,
   createMemoryRepeats,
   createMemorySessions,
+  createMemorySnoozes,
   createMemoryStore,
   createMemoryWakeUps,
 } from "@parley/core/memory";
@@ -144,6 +145,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       },
     },
     claims,
+    snoozes: createMemorySnoozes(),
     ...(request.oauth && {
       oauth: request.oauth,
       grants: createMemoryGrants({ clock, ids, ...(request.audit && { audit: request.audit }) }),

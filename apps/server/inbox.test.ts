@@ -659,13 +659,107 @@ describe("around a question", () => {
     expect((await join(here, text, "carol", { action: "comment", text: "x" }, path)).status).toBe(409);
     for (const words of ["", "  \r\n ", "x".repeat(COMMENT_CHARS_MAX + 1)])
       expect((await join(here, text, "bob", { action: "comment", text: words }, path)).status).toBe(400);
-    expect(around((await open(`?ask=${taskIds[3]}/it`, "ann")).text)).toBe("");
+    // Of a question that asks nobody else nobody would hear: it can only be put aside.
+    expect(around((await open(`?ask=${taskIds[3]}/it`, "ann")).text)).not.toMatch(/value="(claim|comment|delegate)"/);
     for (let count = 0; count < COMMENTS_MAX; count += 1)
       expect((await join(there, text, "bob", { action: "comment", text: `${count}` }, path)).status).toBe(303);
     const full = await join(there, text, "bob", { action: "comment", text: "more" }, path);
     expect([full.status, await full.text()]).toEqual([409, expect.stringContaining("Too many comments")]);
     await decline(taskIds[0] ?? "", "carol");
     expect((await join(there, text, "bob", { action: "claim" }, path)).status).toBe(409);
+  });
+});
+
+describe("a question that a person puts aside", () => {
+  const HOUR_MS = 3_600_000;
+
+  async function aside(message: object = {}) {
+    const all = await asked([["pay", { message: "Pay 1?", group: "finance", ...message }]]);
+    const id = `${all.taskIds[0]}/it`;
+    /** As a browser without script would. */
+    const send = async (who: string, fields: Readonly<Record<string, string>>, headers: Record<string, string> = {}) => {
+      const text = (await all.open(`?ask=${id}`, who, headers)).text;
+      const response = await fetch(new URL(`/asks/${id}`, all.there.url), {
+        method: "POST",
+        headers: { "x-principal": who, ...headers },
+        body: new URLSearchParams([
+          ...hiddenIn(text)
+            .filter(([name]) => name === "shown" || name === "token")
+            .slice(0, 2),
+          ...Object.entries(fields),
+        ]),
+        redirect: "manual",
+      });
+      return { status: response.status, text: await response.text(), to: response.headers.get("location") };
+    };
+    return { ...all, id, send };
+  }
+
+  test("leaves their list alone, without script, is found by a filter, says until when, and is brought back", async () => {
+    const { open, send, id } = await aside();
+    expect((await open(`?ask=${id}`, "bob")).text).toMatch(/<details class="snooze"><summary data-key="s">Put it aside/);
+    const before = Date.now();
+    expect(await send("bob", { action: "snooze:hours", back: "inbox" })).toMatchObject({
+      status: 303,
+      to: `/inbox?ask=${encodeURIComponent(id)}`,
+    });
+    expect([listed((await open("", "bob")).text), listed((await open("", "carol")).text)]).toEqual([[], ["Pay 1?"]]);
+    const only = (await open(`?snoozed=only&ask=${id}`, "bob")).text;
+    expect(listed(only)).toEqual(["Pay 1?"]);
+    expect(only).toMatch(
+      /data-view="Put aside"[^]*put aside until <time[^]*You have put it aside until <time[^]*value="unsnooze" data-key="s">Bring it back/,
+    );
+    const at = Date.parse(/You have put it aside until <time datetime="([^"]+)"/.exec(only)?.[1] ?? "");
+    expect(at - before).toBeGreaterThanOrEqual(4 * HOUR_MS);
+    expect(at - Date.now()).toBeLessThanOrEqual(4 * HOUR_MS);
+    expect((await open(`?snoozed=only`, "bob", { "accept-language": "de" })).text).toContain("zurückgestellt bis ");
+    // Others see nothing of it.
+    expect((await open(`?ask=${id}`, "carol")).text).not.toMatch(/You have put it aside|value="unsnooze"/);
+    expect((await send("bob", { action: "unsnooze" })).status).toBe(303);
+    expect(listed((await open("", "bob")).text)).toEqual(["Pay 1?"]);
+  });
+
+  test.each([
+    ["a time of their own, in their own time zone", { until: "LATER", zone: "Europe/Berlin" }, 303, ""],
+    ["a time that is over", { until: "2020-01-01T09:00", zone: "UTC" }, 422, "still to come"],
+    ["no time", { until: "soon", zone: "UTC" }, 422, "still to come"],
+    ["a time that was not given", { until: "" }, 422, "still to come"],
+    ["a time after it closes", { until: "2099-01-01T09:00", zone: "UTC" }, 422, "still to come"],
+    ["a time after its deadline", { until: "DEADLINE", zone: "UTC" }, 422, "It closes on "],
+    ["a choice that does not exist", { action: "snooze:ever" }, 400, ""],
+  ] as const)("until %s", async (_what, fields, status, says) => {
+    const { send, open } = await aside();
+    const local = (ms: number) => new Date(ms).toISOString().slice(0, 16);
+    const given = Object.fromEntries(
+      Object.entries(fields).map(([name, value]) => [
+        name,
+        String(value)
+          // In Berlin, a time that is written down is an hour or two earlier in UTC.
+          .replace("LATER", local(Date.now() + 4 * HOUR_MS))
+          .replace("DEADLINE", local(Date.now() + 72 * HOUR_MS)),
+      ]),
+    );
+    const sent = await send("bob", { action: "snooze:until", ...given });
+    expect([sent.status, sent.text]).toEqual([status, expect.stringContaining(says)]);
+    if (status === 422) expect(sent.text).toMatch(/<details class="snooze" open>[^]*aria-invalid="true"/);
+    expect(listed((await open("", "bob")).text)).toEqual(status === 303 ? [] : ["Pay 1?"]);
+  });
+
+  test("offers no time after its deadline, and only the field where nothing is left", async () => {
+    const { open, id } = await aside({ timeout: "3 hours" });
+    const { text } = await open(`?ask=${id}`, "bob");
+    expect([...text.matchAll(/value="snooze:(\w+)"/g)].map(([, each]) => each)).toEqual(["hour", "until"]);
+    const short = await aside({ timeout: "30 minutes" });
+    expect((await short.open(`?ask=${short.id}`, "bob")).text).not.toContain("snooze:hour");
+    expect((await short.send("bob", { action: "snooze:hour" })).text).toContain("It closes on ");
+  });
+
+  test("is not for the person who called and does not answer it, nor for anybody else", async () => {
+    const { send, open, id } = await aside();
+    expect((await open(`?ask=${id}`, "ann")).text).not.toMatch(/class="snooze"/);
+    expect((await send("ann", { action: "snooze:hour" })).status).toBe(403);
+    expect((await send("eve", { action: "snooze:hour" })).status).not.toBe(303);
+    expect(listed((await open("", "bob")).text)).toEqual(["Pay 1?"]);
   });
 });
 

@@ -88,6 +88,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       room: redis.memory,
       approvals: redis.approvals,
       standing: redis.standing,
+      snoozes: redis.snoozes,
       ...(config.oauth.length > 0 && { grants: redis.keptGrants.sealedBy(depositSeal(secrets)) }),
       ...(files && { files }),
       ...(config.redis.audit && { audit: redis.audit }),

@@ -14,6 +14,7 @@ export type * from "./ports/outbox.ts";
 export type * from "./ports/subscriptions.ts";
 export type * from "./ports/claims.ts";
 export type { RepeatedRequest, Repeats } from "./ports/repeats.ts";
+export type { Snooze, Snoozes, SnoozingPerson } from "./ports/snoozes.ts";
 export type * from "./ports/oauth-providers.ts";
 export type * from "./ports/event-tokens.ts";
 export type * from "./ports/validate-schema.ts";

@@ -13,6 +13,7 @@ import {
   type SessionStore,
   type Subscriptions,
   type Slots,
+  type Snoozes,
   type StandingApprovals,
   type WakeUps,
   type TaskStore,
@@ -50,6 +51,7 @@ import { createRedisSessions } from "./sessions/sessions.ts";
 import { DEFAULT_REDIS_SETTINGS, type RedisSettings } from "./settings.ts";
 import { createRates, type RateLimits } from "./callers/rates.ts";
 import { createSlots } from "./runs/slots.ts";
+import { createSnoozes } from "./callers/snoozes.ts";
 import { createStandingApprovals } from "./callers/standing-approvals.ts";
 import { createServing, type ServingRegistry } from "./runs/serving.ts";
 import { createRedisStore } from "./tasks/store.ts";
@@ -82,6 +84,8 @@ export interface RedisBackend {
   readonly secret: SharedSecret;
   readonly claims: Claims;
   readonly repeats: Repeats;
+  /** What people have put aside. */
+  readonly snoozes: Snoozes;
   /** `0 … partitions - 1`. */
   readonly partitions: readonly number[];
   /** Starts to take runs. Opens connections of its own on first use. */
@@ -228,7 +232,10 @@ async function openBackend(settings: RedisSettings, { connections, ring, log, te
     ...(settings.outbox && { outbox: createOutbox({ redis, keys, partitions, codec: content.codec, bounds: settings.outbox }) }),
     queue,
     rates: (limits) => createRates({ redis, keys, limits, now: clock.now }),
-    wakeUps: { ...wakeUps, watchAsked: askedWatch({ wakeUps, keys, partitions, lookUps: (tenant) => content.codec.lookUps(tenant) }) },
+    wakeUps: {
+      ...wakeUps,
+      ...askedWatch({ redis, sharded, wakeUps, keys, partitions, lookUps: (tenant) => content.codec.lookUps(tenant) }),
+    },
     sessions: createRedisSessions({ redis, wakeUps, keys, sharded }),
     ids,
     content,
@@ -240,6 +247,7 @@ async function openBackend(settings: RedisSettings, { connections, ring, log, te
     secret: createSharedSecret({ redis, keys }),
     claims: createClaims({ redis, keys }),
     repeats: createRepeats({ redis, keys }),
+    snoozes: createSnoozes({ redis, keys, codec: content.codec }),
     partitions,
     gateway: createGatewayShare({ redis, wakeUps, keys, now: clock.now }),
     memory: createMemoryWatch(redis),

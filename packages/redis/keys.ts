@@ -24,6 +24,7 @@
  *   parley:session:{V1StGXR8…}              a session; also the name of its wake-up channel
  *   parley:claim:{<digest>}                 work that one process does alone, or did once: see claims.ts
  *   parley:repeats:{<digest>}               what a caller may send again with an idempotency key: see repeats.ts
+ *   parley:snoozes:{<digest>}               what a person has put aside: see snoozes.ts
  *   parley:rate:{<digest>}                  what a tenant may do at once
  *   parley:rate:{<digest>}:<digest>         the same for a principal of it
  *   parley:approvals:{<digest>}:open …      figures of approvals: see approval-record.ts
@@ -96,6 +97,8 @@ export interface Keys {
   claim(name: string): string;
   /** `caller` is a digest. */
   repeats(caller: string): string;
+  /** `person` is a digest. */
+  snoozes(person: string): string;
   /** `who` is `tenant:…`, for example; `member` is a principal of it, in the same slot. */
   rate(who: string, member?: string): string;
   /** The holders of that limit's slots, the waiting tasks, and facts about them. */
@@ -175,6 +178,7 @@ export function createKeys(prefix = "parley"): Keys {
     answered: (partition, digest) => `${slot(partition)}:answered:${digest}`,
     owner: (partition, principal) => `${slot(partition)}:owner:${hash("sha256", principal, "base64url").slice(0, 22)}`,
     repeats: (caller) => `${prefix}:repeats:{${caller}}`,
+    snoozes: (person) => `${prefix}:snoozes:{${person}}`,
     claim: (name) => `${prefix}:claim:{${hash("sha256", name, "base64url").slice(0, 22)}}`,
     rate(who, member) {
       const bucket = `${prefix}:rate:{${hash("sha256", who, "base64url").slice(0, 22)}}`;

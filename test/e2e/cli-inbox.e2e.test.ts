@@ -147,6 +147,31 @@ describe("what is asked in other people's tasks", () => {
     expect(JSON.parse(await result(taskId))).toMatchObject({ action: "decline", reason: "too dear" });
   });
 
+  test("is put aside by one person, listed where they ask for it, and brought back", async () => {
+    const { run, json, called } = await subject();
+    const taskId = await called("ann", "pay", "--what", "chairs");
+    expect(await run("bob", "snooze", taskId, "--for", "4 hours")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^amount comes back in (3|4) hours\.\n$/),
+    });
+    expect([(await run("bob", "inbox")).stdout, (await run("eve", "inbox", "--list")).stdout]).toEqual([
+      "no open questions\n",
+      expect.stringContaining("How much for chairs?"),
+    ]);
+    expect((await run("bob", "inbox", "--list", "--snoozed", "only")).stdout).toMatch(/put aside, comes back in (3|4) hours/);
+    expect((await run("bob", "snooze", taskId, "amount", "--back")).stdout).toBe("amount is back in your inbox.\n");
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    expect(await json("bob", "snooze", taskId, "--until", until)).toEqual({ taskId, key: "amount", receipt: "snoozed", until });
+    for (const [args, says] of [
+      [[], "--for"],
+      [["--for", "1 hour", "--back"], "--for"],
+      [["--for", "a while"], "a while"],
+      [["--until", "noon"], "until must be a time"],
+      [["--for", "30 days"], "before the question's deadline"],
+    ] as const)
+      expect(await run("bob", "snooze", taskId, ...args)).toMatchObject({ code: 1, stderr: expect.stringContaining(says) });
+  });
+
   test("is claimed, commented on and handed on, for everyone who is asked to see, and answered in another's place", async () => {
     const { run, json, called, result } = await subject();
     const taskId = await called("ann", "pay", "--what", "chairs");

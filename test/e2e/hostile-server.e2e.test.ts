@@ -282,6 +282,8 @@ test.each([
   ["waits", "comment", "x", e("gone"), "-m", "Soon"],
   ["waits", "delegate", "x", form, "--to", "bob", "--reason", "On leave"],
   ["refused", "delegate", "x", form, "--to", "bob", "--reason", "On leave", "--json"],
+  ["waits", "snooze", "x", form, "--for", "1 hour"],
+  ["refused", "snooze", "x", form, "--back"],
   ["waits", "cancel", "x"],
   ["ended", "cancel", "x"],
 ] as const)("%#: nothing that is printed is obeyed by a terminal (%s)", async (server, ...command) => {

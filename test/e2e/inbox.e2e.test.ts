@@ -498,6 +498,50 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await bob.getByText("dora@example.com declined it.").waitFor();
   });
 
+  test("a question is put aside with the keys, leaves the list in every window of this person, and comes back when somebody comments", async () => {
+    const { here, there, as } = await asked(["approve_invoice", "translate"]);
+    const [bob, also, carol] = [await as("bob", here, { bypassCSP: true }), await as("bob", there), await as("carol", there)];
+    const { keyboard } = bob;
+    const invoice = (page: Page) => page.getByRole("link", { name: /Pay invoice/ });
+    await keyboard.press("j");
+    await bob.locator("#ask .said", { hasText: "Pay invoice" }).waitFor();
+    await keyboard.press("s");
+    expect(await bob.evaluate<string>("document.activeElement.value")).toBe("snooze:hour");
+    for (const colorScheme of ["dark", "light"] as const) {
+      await bob.emulateMedia({ colorScheme });
+      await findNothing(bob);
+    }
+    // Four hours, not one.
+    await keyboard.press("Tab");
+    await keyboard.press("Enter");
+    await bob.locator(".toast", { hasText: "Put aside: Pay invoice" }).waitFor();
+    // The next question is there.
+    await bob.locator("#ask .said", { hasText: "שלום" }).waitFor();
+    for (const page of [bob, also]) await invoice(page).waitFor({ state: "detached" });
+    expect(await invoice(carol).count()).toBe(1);
+
+    await bob.locator(".filter summary").click();
+    await bob.getByLabel("Show", { exact: true }).selectOption("only");
+    await invoice(bob).click();
+    await bob.getByText("You have put it aside until").waitFor();
+    await findNothing(bob);
+    await bob.locator("#ask").press("s");
+    await bob.locator(".toast", { hasText: "It is back: Pay invoice" }).waitFor();
+    await invoice(also).waitFor();
+    await invoice(also).click();
+    await also.locator("#ask .said", { hasText: "Pay invoice" }).waitFor();
+    await also.keyboard.press("s");
+    await also.keyboard.press("Enter");
+    await invoice(also).waitFor({ state: "detached" });
+
+    await invoice(carol).click();
+    await carol.locator("#ask .said", { hasText: "Pay invoice" }).waitFor();
+    await carol.keyboard.press("m");
+    await carol.keyboard.type("Look at page 2");
+    await carol.keyboard.press("Control+Enter");
+    await invoice(also).waitFor();
+  });
+
   test("nothing is sent for five seconds, and what is typed survives undo, reload and a lost connection, until the person logs out", async () => {
     const { here, as, received, taskIds, services } = await asked();
     const page = await as("bob", here);

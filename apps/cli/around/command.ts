@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { atLeastOne, collect, type ServerOptions, withServerOptions } from "../client/options.ts";
-import type { Around, Commenting, Delegating } from "./run.ts";
+import type { Around, Commenting, Delegating, Snoozing } from "./run.ts";
 
 const load = () => Promise.all([import("../client/reach.ts"), import("./run.ts")]);
 
@@ -43,5 +43,22 @@ Examples:
     .action(async (taskId: string, key: string | undefined, { url, dataDir, ...given }: ServerOptions & Delegating) => {
       const [{ withServer }, { delegate }] = await load();
       await withServer({ url, dataDir }, ({ api }) => delegate(api, { taskId, key }, given));
+    });
+  of("snooze", "Put a question aside for yourself; it comes back then, or earlier if something happens with it")
+    .option("--for <duration>", 'For how long, such as "4 hours" or "3 days"')
+    .option("--until <time>", "Until when, such as 2026-12-24T09:00:00Z")
+    .option("--back", "Bring it back now")
+    .addHelpText(
+      "after",
+      `
+It must come back before it closes. \`parley inbox --snoozed only\` lists what you have put aside.
+
+Examples:
+  $ parley snooze 0-Yuag… approval --for "4 hours"
+  $ parley snooze 0-Yuag… --back`,
+    )
+    .action(async (taskId: string, key: string | undefined, { url, dataDir, ...given }: ServerOptions & Snoozing) => {
+      const [{ withServer }, { snooze }] = await load();
+      await withServer({ url, dataDir }, ({ api }) => snooze(api, { taskId, key }, given));
     });
 }

@@ -1,4 +1,5 @@
-/** `parley claim`, `release`, `comment` and `delegate`: what people do around a question besides answering it. */
+/** `parley claim`, `release`, `comment`, `delegate` and `snooze`: what people do around a question besides answering it. */
+import { parseDuration } from "@parley/core";
 import { ApiError, type ApiClient, type Ask } from "../client/api-client.ts";
 import { readAsk } from "../questions/answer-ask.ts";
 import { howEnded } from "../questions/asked.ts";
@@ -19,6 +20,12 @@ export interface Delegating extends Around {
   readonly group?: readonly string[];
   readonly role?: readonly string[];
   readonly reason: string;
+}
+
+export interface Snoozing extends Around {
+  readonly for?: string;
+  readonly until?: string;
+  readonly back?: boolean;
 }
 
 /** Without a key: the only open question of the task, or the one that the person chooses. */
@@ -64,6 +71,21 @@ export async function delegate(
   await done(api, named, json, {
     send: (path) => api.post("/asks/{taskId}/{key}/delegate", { path, body: { to: to as Record<keyof typeof to, string[]>, reason } }),
     said: (key) => `${names} can answer ${key} in your place.`,
+  });
+}
+
+export async function snooze(api: ApiClient, named: Named, { json, ...given }: Snoozing): Promise<void> {
+  if (Object.keys(given).length !== 1) throw new Error("say for how long (--for), until when (--until), or --back");
+  if (given.back) {
+    return await done(api, named, json, {
+      send: (path) => api.post("/asks/{taskId}/{key}/unsnooze", { path, body: {} }),
+      said: (key) => `${key} is back in your inbox.`,
+    });
+  }
+  const until = given.until ?? new Date(Date.now() + parseDuration(given.for ?? "")).toISOString();
+  await done(api, named, json, {
+    send: (path) => api.post("/asks/{taskId}/{key}/snooze", { path, body: { until } }),
+    said: (key, receipt) => `${key} comes back ${relative(Date.parse(receipt.until), Date.now())}.`,
   });
 }
 

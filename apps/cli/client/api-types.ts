@@ -152,6 +152,46 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/asks/{taskId}/{key}/snooze": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Puts a question aside for the caller until a time, in place of an earlier one
+         * @description Only the caller's own lists and counts leave it out. It comes back at that time, or before if it changes: when people are reminded, others are asked as well, somebody comments, or hands it to the caller. In this address, write slashes of the key as `%2F`.
+         */
+        readonly post: operations["snoozeAsk"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/asks/{taskId}/{key}/unsnooze": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Brings a question back that the caller has put aside
+         * @description In this address, write slashes of the key as `%2F`.
+         */
+        readonly post: operations["unsnoozeAsk"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/asks/batch": {
         readonly parameters: {
             readonly query?: never;
@@ -479,6 +519,11 @@ export interface components {
             readonly delegatedBy?: components["schemas"]["Answerer"];
             /**
              * Format: date-time
+             * @description Until when the caller has put it aside, for themselves alone; absent if they have not
+             */
+            readonly snoozedUntil?: string;
+            /**
+             * Format: date-time
              * @description When those who have not answered were last reminded; absent for never
              */
             readonly remindedAt?: string;
@@ -619,7 +664,7 @@ export interface components {
         };
         readonly Happened: {
             /** @enum {string} */
-            readonly what: "asked" | "claimed" | "released" | "commented" | "delegated" | "reminded" | "escalated" | "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
+            readonly what: "asked" | "claimed" | "released" | "commented" | "delegated" | "reminded" | "escalated" | "snoozed" | "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
             /** @description Absent if nobody did it, or if it is no longer known who */
             readonly by?: components["schemas"]["Answerer"];
             /**
@@ -629,7 +674,7 @@ export interface components {
             readonly at?: string;
             /**
              * Format: date-time
-             * @description Of a claim: when it ends, unless it ended before
+             * @description Of a claim or a snooze: when it ends, unless it ended before
              */
             readonly until?: string;
             /** @description Of a delegation or an escalation: who may answer from then on */
@@ -685,6 +730,11 @@ export interface components {
             readonly commentCount?: number;
             /** @description In whose place the caller is asked; absent if in their own */
             readonly delegatedBy?: components["schemas"]["Answerer"];
+            /**
+             * Format: date-time
+             * @description Until when the caller has put it aside, for themselves alone; absent if they have not
+             */
+            readonly snoozedUntil?: string;
             /**
              * Format: date-time
              * @description When those who have not answered were last reminded; absent for never
@@ -808,6 +858,19 @@ export interface components {
             readonly history: readonly components["schemas"]["Happened"][];
             /** @description The oldest first */
             readonly comments: readonly components["schemas"]["Comment"][];
+        };
+        readonly SnoozeReceipt: {
+            /** @constant */
+            readonly receipt: "snoozed";
+            /** Format: date-time */
+            readonly until: string;
+        };
+        readonly SnoozeRequest: {
+            /**
+             * Format: date-time
+             * @description Before the question's deadline, and at most 366 days ahead
+             */
+            readonly until: string;
         };
         readonly StandingApproval: {
             readonly id: string;
@@ -969,6 +1032,11 @@ export interface components {
             /** @description Absent on the last page */
             readonly nextCursor?: string;
         };
+        readonly UnsnoozeReceipt: {
+            /** @constant */
+            readonly receipt: "unsnoozed";
+        };
+        readonly UnsnoozeRequest: Record<string, never>;
         readonly Upcoming: {
             /** @enum {string} */
             readonly what: "reminded" | "escalated";
@@ -1002,6 +1070,8 @@ export interface operations {
                 readonly askedBefore?: string;
                 readonly deadlineBefore?: string;
                 readonly priority?: "urgent" | "high" | "normal" | "low";
+                /** @description What the caller has put aside: `only` that, or `any` question. Without it that is left out */
+                readonly snoozed?: "only" | "any";
                 readonly order?: "oldest" | "newest" | "deadline";
                 /** @description Entries per page */
                 readonly limit?: number;
@@ -1052,6 +1122,8 @@ export interface operations {
                 readonly askedBefore?: string;
                 readonly deadlineBefore?: string;
                 readonly priority?: "urgent" | "high" | "normal" | "low";
+                /** @description What the caller has put aside: `only` that, or `any` question. Without it that is left out */
+                readonly snoozed?: "only" | "any";
                 readonly order?: "oldest" | "newest" | "deadline";
                 /** @description Entries per page */
                 readonly limit?: number;
@@ -1470,6 +1542,138 @@ export interface operations {
                 };
             };
             /** @description The question is closed (`receipt` is `late`), the caller or somebody in their place has accepted (`accepted`), or it was handed on too often (`full`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly snoozeAsk: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description A request with a key is done once: send it again with the same key if its reply was lost */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly taskId: string;
+                readonly key: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["SnoozeRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["SnoozeReceipt"];
+                };
+            };
+            /** @description The question is put to others */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such question, or the caller may not read it */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is closed (`receipt` is `late`), or the caller has put too many aside (`full`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The time is over or too far away (`not_then`), or the question closes before (`closes_before`) */
+            readonly 422: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly unsnoozeAsk: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description A request with a key is done once: send it again with the same key if its reply was lost */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly taskId: string;
+                readonly key: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["UnsnoozeRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["UnsnoozeReceipt"];
+                };
+            };
+            /** @description There is no such question, or the caller may not read it */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is closed */
             readonly 409: {
                 headers: {
                     readonly [name: string]: unknown;

@@ -7,6 +7,7 @@ export function addInbox(program: Command): void {
     .option("--tool <name>", "Only questions of this tool")
     .addOption(new Option("--owner <whose>", "Only questions of your own tasks, or of other people's").choices(["me", "others"]))
     .addOption(new Option("--priority <priority>", "Only questions of this priority").choices(["urgent", "high", "normal", "low"]))
+    .addOption(new Option("--snoozed <which>", "Only what you have put aside, or that as well").choices(["only", "any"]))
     .option("--asked-after <time>", "Only questions asked after this time, such as 2026-12-24T18:00:00Z")
     .option("--asked-before <time>", "Only questions asked before this time")
     .option("--deadline-before <time>", "Only questions that close before this time")

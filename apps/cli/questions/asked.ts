@@ -36,7 +36,20 @@ export function whoAsks(ask: Titled & Pick<AskSummary, "owner">, isInList = fals
 export function whenAsked(given: AskSummary & Pick<Partial<OpenAsk>, "upcoming">, nowMs: number): string {
   // A server may send a text where it should send a number.
   const ask = cleanAll(given);
-  const { priority, isRisky, askedAt, due, audience, accepted = 0, claimedBy, commentCount = 0, delegatedBy, remindedAt, upcoming } = ask;
+  const {
+    priority,
+    isRisky,
+    askedAt,
+    due,
+    audience,
+    accepted = 0,
+    claimedBy,
+    commentCount = 0,
+    delegatedBy,
+    remindedAt,
+    upcoming,
+    snoozedUntil,
+  } = ask;
   const parts = [
     ...(isRisky ? ["cannot be undone"] : []),
     ...(priority === "normal" ? [] : [cleanLine(priority)]),
@@ -45,6 +58,7 @@ export function whenAsked(given: AskSummary & Pick<Partial<OpenAsk>, "upcoming">
     untilText(ask, nowMs),
     ...(audience ? [`for ${peopleText(ask)}`] : []),
     ...(audience?.quorum === undefined ? [] : [`${accepted} of ${audience.quorum} people have accepted`]),
+    ...(snoozedUntil === undefined ? [] : [`put aside, comes back ${relative(Date.parse(snoozedUntil), nowMs)}`]),
     ...(claimedBy ? [claimedBy.isCaller ? "you are on it" : `${nameOf(claimedBy)} is on it`] : []),
     ...(delegatedBy ? [`handed on by ${nameOf(delegatedBy)}`] : []),
     ...(commentCount > 0 ? [counted(commentCount, "comment")] : []),

@@ -89,7 +89,8 @@ export function handedAway(caller: Caller, history: readonly ThreadEntry[]): Han
 
 type HandedOn = Extract<ThreadEntry, { readonly what: "delegated" }>;
 
-function isAddressed(caller: Caller, { people = [], groups = [], roles = [] }: Addressees): boolean {
+/** Whether the caller is among those to whom a part was handed. */
+export function isAddressed(caller: Caller, { people = [], groups = [], roles = [] }: Addressees): boolean {
   return isNamed(people, caller.names) || isAmong(groups, caller.groups) || isAmong(roles, caller.roles);
 }
 

@@ -7,5 +7,6 @@ export * from "./queue.ts";
 export * from "./repeats.ts";
 export * from "./sessions.ts";
 export * from "./slots.ts";
+export * from "./snoozes.ts";
 export * from "./standing-approvals.ts";
 export * from "./store.ts";

@@ -48,6 +48,9 @@ export function createMemoryWakeUps(): MemoryWakeUps {
         askedListeners.delete(listener);
       };
     },
+    async tellAsked(asked) {
+      for (const listener of askedListeners) queueMicrotask(() => listener(asked));
+    },
     async announce(announcement) {
       for (const listener of listeners) queueMicrotask(() => listener(announcement));
     },

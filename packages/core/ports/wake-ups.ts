@@ -22,6 +22,8 @@ export interface WakeUps {
    * such changes may have been missed. As the index of open asks, it narrows and never grants.
    */
   watchAsked(asked: Pick<AskedRequest, "tenant" | "names">, onChange: () => void): Promise<() => void>;
+  /** Wakes those who watch what is asked of one of these names, because what they list has changed and no ask has. */
+  tellAsked(asked: Pick<AskedRequest, "tenant" | "names">): Promise<void>;
   /** Notifies every front end that a list has changed. */
   announce(announcement: Announcement): Promise<void>;
   onAnnouncement(listener: (announcement: Announcement) => void): Promise<() => void>;

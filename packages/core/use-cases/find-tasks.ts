@@ -82,7 +82,7 @@ async function readOwn(services: Services, { caller, filter, ...page }: Reading)
 
 async function readOthers(services: Services, { caller, filter, ...page }: Reading): Promise<Read> {
   const { called } = filter;
-  const asked = { owner: "others", ...(called !== undefined && { called }) } as const;
+  const asked = { owner: "others", snoozed: "any", ...(called !== undefined && { called }) } as const;
   const { asks, nextCursor } = await listAsks(services, { caller, filter: asked, order: "newest", ...page });
   const tasks = await views(services, { caller, taskIds: [...new Set(asks.map(({ taskId }) => taskId))] });
   // A task with several asks is on the page of the newest one alone.

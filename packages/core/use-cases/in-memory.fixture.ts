@@ -5,7 +5,7 @@
 import { createScope, createValidator } from "@parley/node";
 import { callerNamed } from "../callers/caller.fixture.ts";
 import { createHandClock } from "../hand-clock.fixture.ts";
-import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
+import { createMemorySnoozes, createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { TaskStore } from "../ports.ts";
 import { DEFAULT_SETTINGS } from "../settings.ts";
 import { type Ask, type AwaitedEvent, type Call, callKey, eventKey, type Open, type Task } from "../task.ts";
@@ -94,6 +94,7 @@ export function inMemory({ replace, ...more }: Partial<Services> & { readonly re
     log: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
     settings: DEFAULT_SETTINGS,
     audit: { note: async (fact) => void facts.push(fact) },
+    snoozes: createMemorySnoozes(),
     ...more,
   };
 

@@ -19,7 +19,9 @@ import { claimOf } from "../callers/threads.ts";
 import type { Ask, CallerNames, CallFacts, ThreadClaim, Audience, Participant, Priority, Task, TimeoutPolicy } from "../task.ts";
 import { invalidCursor } from "../task/invalid-cursor.ts";
 import { turns } from "../values/turns.ts";
+import type { Snooze } from "../ports/snoozes.ts";
 import type { Services } from "./services.ts";
+import { type SnoozeOf, snoozesOf } from "./snoozes-of.ts";
 
 /** A person, for those who could see the question. */
 export interface Named {
@@ -72,6 +74,8 @@ export interface AskSummary {
   readonly commentCount?: number;
   /** In whose place the caller is asked; absent if in their own. */
   readonly delegatedBy?: Named;
+  /** Until when the caller has put it aside; absent if they have not. */
+  readonly snoozedUntilMs?: number;
   /** When those who have not answered were last reminded; absent for never. */
   readonly remindedAtMs?: number;
   /** Who was asked as well because nobody had answered, a step each; absent for nobody. */
@@ -89,6 +93,8 @@ export interface AskFilter {
   readonly askedAfterMs?: number;
   readonly deadlineBeforeMs?: number;
   readonly priority?: Priority;
+  /** What the caller has put aside: only that, or that as well. Absent: not that. */
+  readonly snoozed?: "only" | "any";
 }
 
 export interface ListAsks {
@@ -122,16 +128,22 @@ export const ASKS_COUNTED_MAX = 100;
 
 /** Open asks that the caller may answer and has not accepted. Throws INVALID_CURSOR. */
 export async function listAsks(
-  { store, clock }: Pick<Services, "store" | "clock">,
+  services: Pick<Services, "store" | "clock" | "snoozes">,
   { caller, filter = {}, order = "oldest", limit, cursor }: ListAsks,
 ): Promise<AskedPage> {
+  const { store, clock } = services;
   const names = namesOfCaller(caller);
   const tenant = caller.tenant === DEFAULT_TENANT ? {} : { tenant: caller.tenant };
-  const read = readerOf(store, caller, clock.now());
   let after = cursor === undefined ? undefined : parseCursor(order, cursor);
-  const own = filter.owner === "others" ? [] : await ownPlaces(store, caller, order);
+  const isSnoozed = filter.snoozed === "only";
+  const [snoozed, owned] = await Promise.all([
+    snoozesOf(services, caller),
+    filter.owner === "others" || isSnoozed ? [] : ownPlaces(store, caller, order),
+  ]);
+  const read = readerOf(store, caller, { nowMs: clock.now(), snoozeOf: snoozed.of });
+  const own = isSnoozed ? await placesOf(snoozed.all, read, order) : owned;
   const asks: AskSummary[] = [];
-  let isRead = names.length === 0;
+  let isRead = names.length === 0 || isSnoozed;
   for (let looked = 0; looked < LOOKED_MAX;) {
     const from = after;
     const found = isRead ? [] : await store.asked({ ...tenant, names, order, limit: PORTION, ...(from && { after: from }) });
@@ -156,7 +168,7 @@ export async function listAsks(
 
 /** How many asks a list would show. `isMore`: at least so many; the rest is not counted. */
 export async function countAsks(
-  services: Pick<Services, "store" | "clock">,
+  services: Pick<Services, "store" | "clock" | "snoozes">,
   { caller, filter }: Pick<ListAsks, "caller" | "filter">,
 ): Promise<{ readonly count: number; readonly isMore: boolean }> {
   const { asks, nextCursor } = await listAsks(services, { caller, ...(filter && { filter }), limit: ASKS_COUNTED_MAX });
@@ -166,7 +178,11 @@ export async function countAsks(
 type Read = (place: Pick<AskPlace, "taskId" | "key">) => Promise<AskSummary | undefined>;
 
 /** Reads each task once, and of its asks those that the caller may answer. */
-function readerOf(store: Services["store"], caller: Caller, nowMs: number): Read {
+function readerOf(
+  store: Services["store"],
+  caller: Caller,
+  { nowMs, snoozeOf }: { readonly nowMs: number; readonly snoozeOf: SnoozeOf },
+): Read {
   const turn = turns(READ_TOGETHER);
   const tasks = new Map<string, Promise<Task | undefined>>();
   return async ({ taskId, key }) => {
@@ -174,10 +190,18 @@ function readerOf(store: Services["store"], caller: Caller, nowMs: number): Read
     tasks.set(taskId, loading);
     const task = await loading;
     const ask = task?.asks.find((open) => open.key === key);
-    return task && ask && isForPerson(ask) && may(caller, "answer", task, ask) && !hasAccepted(caller, task.call, ask)
-      ? summaryOfAsk(caller, task, ask, nowMs)
-      : undefined;
+    if (!task || !ask || !isForPerson(ask) || !may(caller, "answer", task, ask) || hasAccepted(caller, task.call, ask)) return undefined;
+    const snooze = snoozeOf(taskId, ask);
+    return { ...summaryOfAsk(caller, task, ask, nowMs), ...(snooze && { snoozedUntilMs: snooze.untilMs }) };
   };
+}
+
+/** The places of what the caller has put aside and may still answer. */
+async function placesOf(snoozes: readonly Snooze[], read: Read, order: AskOrder): Promise<readonly AskPlace[]> {
+  const asks = await Promise.all(snoozes.map((snooze) => read(snooze)));
+  return asks.flatMap((ask) =>
+    ask ? [{ taskId: ask.taskId, key: ask.key, atMs: order === "deadline" ? ask.deadlineMs : ask.askedAtMs }] : [],
+  );
 }
 
 /** Whether a person answers it. Sampling and roots are requests to a client. */
@@ -215,7 +239,8 @@ function distinct(order: AskOrder, places: readonly AskPlace[]): AskPlace[] {
   });
 }
 
-function matches({ called, owner, askedAtMs, deadlineMs, priority }: AskSummary, filter: AskFilter): boolean {
+function matches({ called, owner, askedAtMs, deadlineMs, priority, snoozedUntilMs }: AskSummary, filter: AskFilter): boolean {
+  if (filter.snoozed !== "any" && (filter.snoozed === "only") !== (snoozedUntilMs !== undefined)) return false;
   if (filter.called !== undefined && filter.called !== called.name) return false;
   if (filter.priority !== undefined && filter.priority !== priority) return false;
   if (filter.owner !== undefined && (filter.owner === "caller") !== owner.isCaller) return false;

@@ -18,6 +18,7 @@ import { type Answer, type Ask, type AskRequest, type Audience, isInternalKey, t
 import { notFound, readable, type TaskRef } from "./get-task.ts";
 import { type AskSummary, isForPerson, type Named, namedOf, ownerOf, summaryOfAsk } from "./list-asks.ts";
 import type { Services } from "./services.ts";
+import { type SnoozeOf, snoozesOf } from "./snoozes-of.ts";
 import { type Asked, isOfChild, whereAsked } from "./where-asked.ts";
 
 export interface ReadAsk extends TaskRef {
@@ -68,13 +69,13 @@ export interface SettledRead extends Around {
 
 /** One thing that happened with an ask. */
 export interface Happened {
-  /** `answered`, as an end: the task is over, and what was answered is no longer kept. */
-  readonly what: ThreadEntry["what"] | SettledRead["end"];
+  /** `snoozed`: the caller has put it aside, which nobody else reads. `answered`, as an end: the task is over, and what was answered is no longer kept. */
+  readonly what: ThreadEntry["what"] | "snoozed" | SettledRead["end"];
   /** Absent if nobody did it, or if it is no longer known who. */
   readonly by?: Named;
   /** Absent if it is no longer known. */
   readonly atMs?: number;
-  /** Of a claim: until when, unless it ended before. */
+  /** Of a claim and of a snooze: until when, unless it ended before. */
   readonly untilMs?: number;
   /** To whom it was handed on or escalated; of the first also why, and whose part it is, if not that of `by`. */
   readonly to?: Audience["to"];
@@ -98,12 +99,15 @@ export interface Around {
  * Changes nothing; the audit notes that an open ask was shown. Throws TASK_NOT_FOUND alike for asks that never existed and asks that the caller may not read, and as
  * `readable` does.
  */
-export async function readAsk(services: Pick<Services, "store" | "audit" | "digest" | "clock">, ref: ReadAsk): Promise<AskRead> {
+export async function readAsk(
+  services: Pick<Services, "store" | "audit" | "digest" | "clock" | "snoozes">,
+  ref: ReadAsk,
+): Promise<AskRead> {
   const { caller } = ref;
   const { at, task, ask } = await find(services, ref);
   if (task && ask) {
-    const history = ask.thread ? await services.store.thread(task.id, ask.key) : [];
-    const read = readOpen(ref, { task, ask, history, nowMs: services.clock.now() });
+    const [history, snoozes] = await Promise.all([ask.thread ? services.store.thread(task.id, ask.key) : [], snoozesOf(services, caller)]);
+    const read = readOpen(ref, { task, ask, history, snooze: snoozes.of(task.id, ask), nowMs: services.clock.now() });
     if (read.state === "open") noteShown(services, ref, task, [ask]);
     return read;
   }
@@ -148,7 +152,7 @@ function settledFor({ store }: Pick<Services, "store">, { taskId, key }: Asked, 
   return store.settledAsk({ taskId, key, ...tenant, names: namesOfCaller(caller) });
 }
 
-function readOpen(ref: ReadAsk, { task, ask, history, nowMs }: Reading): AskRead {
+function readOpen(ref: ReadAsk, { task, ask, history, snooze, nowMs }: Reading): AskRead {
   const { caller } = ref;
   const { request } = ask;
   if (request.type !== "form" && request.type !== "url") throw notFound(ref);
@@ -163,14 +167,25 @@ function readOpen(ref: ReadAsk, { task, ask, history, nowMs }: Reading): AskRead
     request,
     ...(upcoming.length > 0 && { upcoming }),
     ...(away && { handedOn: happened(caller, away) }),
-    ...around(caller, entries),
+    ...(snooze && { snoozedUntilMs: snooze.untilMs }),
+    ...withSnooze(around(caller, entries), caller, snooze),
   };
+}
+
+/** As the last thing that happened, which it is: what happens later ends it. */
+function withSnooze(before: Around, caller: Caller, snooze: Reading["snooze"]): Around {
+  if (!snooze) return before;
+  const { sinceMs, untilMs } = snooze;
+  const by = { principal: caller.principal, isCaller: true };
+  const history = [...before.history, { what: "snoozed", by, atMs: sinceMs, untilMs } as const];
+  return { ...before, history: history.toSorted((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0)) };
 }
 
 interface Reading {
   readonly task: Task;
   readonly ask: Ask;
   readonly history: readonly ThreadEntry[];
+  readonly snooze: ReturnType<SnoozeOf>;
   readonly nowMs: number;
 }
 

@@ -23,6 +23,7 @@ import type { ApprovalRecord } from "../ports/approval-record.ts";
 import type { StandingApprovals } from "../ports/standing-approvals.ts";
 import type { Room } from "../ports/room.ts";
 import type { Slots } from "../ports/slots.ts";
+import type { Snoozes } from "../ports/snoozes.ts";
 import type { Serving } from "./versions.ts";
 import type { Suspects } from "./suspects.ts";
 
@@ -52,6 +53,8 @@ export interface Services {
   readonly standing?: StandingApprovals;
   /** Claims across processes. Without it there is only this process. */
   readonly claims?: Claims;
+  /** For front ends. Without it nobody can put a question aside. */
+  readonly snoozes?: Snoozes;
   /** For workers. Without it tools cannot act in a person's name. */
   readonly oauth?: OauthProviders;
   /** Without it every task asks for consent. */

@@ -3,6 +3,8 @@
  * asks that were opened or closed, as digests. A process subscribes to them while someone watches, however many do.
  */
 import type { WakeUps } from "@parley/core";
+import type { Redis } from "ioredis";
+import { reached } from "../connection/unavailable.ts";
 import type { Keys } from "../keys.ts";
 import type { RedisWakeUps } from "./wake-ups.ts";
 
@@ -10,6 +12,9 @@ import type { RedisWakeUps } from "./wake-ups.ts";
 const RENEW_AFTER_MS = 60_000;
 
 export interface AskedWatchOptions {
+  readonly redis: Redis;
+  /** As the scripts publish. */
+  readonly sharded: boolean;
   readonly wakeUps: Pick<RedisWakeUps, "listen">;
   readonly keys: Pick<Keys, "askedChannel">;
   readonly partitions: readonly number[];
@@ -17,8 +22,15 @@ export interface AskedWatchOptions {
   readonly lookUps: (tenant: string | undefined) => Promise<readonly ((name: string) => string)[]>;
 }
 
-export function askedWatch({ wakeUps, keys, partitions, lookUps }: AskedWatchOptions): WakeUps["watchAsked"] {
-  return async ({ tenant, names }, onChange) => {
+export function askedWatch({
+  redis,
+  sharded,
+  wakeUps,
+  keys,
+  partitions,
+  lookUps,
+}: AskedWatchOptions): Pick<WakeUps, "watchAsked" | "tellAsked"> {
+  const watchAsked: WakeUps["watchAsked"] = async ({ tenant, names }, onChange) => {
     const readDigests = async () => new Set((await lookUps(tenant)).flatMap((digest) => names.map(digest)));
     let digests = await readDigests();
     let readAtMs = performance.now();
@@ -45,5 +57,15 @@ export function askedWatch({ wakeUps, keys, partitions, lookUps }: AskedWatchOpt
       throw failed.reason;
     }
     return stop;
+  };
+  return {
+    watchAsked,
+    async tellAsked({ tenant, names }) {
+      const [digest] = await lookUps(tenant);
+      const [partition] = partitions;
+      if (!digest || partition === undefined) return;
+      const [channel, message] = [keys.askedChannel(partition), names.map(digest).join(" ")];
+      await reached(sharded ? redis.spublish(channel, message) : redis.publish(channel, message));
+    },
   };
 }

@@ -55,7 +55,7 @@ export function classicSubscriber(redis: Redis): Subscriber {
   };
 }
 
-export interface RedisWakeUps extends Omit<WakeUps, "watchAsked"> {
+export interface RedisWakeUps extends Omit<WakeUps, "watchAsked" | "tellAsked"> {
   /**
    * Calls `onMessage` for each message of a channel, and without a message after a lost connection came back. Resolves when the
    * subscription is confirmed: anything published later arrives, or is made good by that call. Throws UNAVAILABLE when that takes too

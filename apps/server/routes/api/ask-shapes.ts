@@ -50,7 +50,7 @@ export const claim = named(
   "Somebody who is on a question. A claim keeps nobody from answering",
 );
 
-const HAPPENED = ["asked", "claimed", "released", "commented", "delegated", "reminded", "escalated"] as const;
+const HAPPENED = ["asked", "claimed", "released", "commented", "delegated", "reminded", "escalated", "snoozed"] as const;
 const ENDS = ["answered", "accepted", "declined", "cancelled", "timed_out", "withdrawn", "closed"] as const;
 
 const happened = named(
@@ -59,7 +59,7 @@ const happened = named(
     what: z.enum([...HAPPENED, ...ENDS]),
     by: answerer.optional().describe("Absent if nobody did it, or if it is no longer known who"),
     at: time.optional().describe("Absent if it is no longer known"),
-    until: time.optional().describe("Of a claim: when it ends, unless it ended before"),
+    until: time.optional().describe("Of a claim or a snooze: when it ends, unless it ended before"),
     to: everyoneOr.optional().describe("Of a delegation or an escalation: who may answer from then on"),
     reason: z.string().optional().describe("Of a delegation"),
     from: answerer.optional().describe("Of a delegation: whose part was handed on, if not that of `by`"),
@@ -97,6 +97,7 @@ const summaryFields = {
   claimedBy: claim.optional().describe("Who is on it; absent if nobody is. Everyone who may answer still may"),
   commentCount: z.number().optional().describe("Absent for none"),
   delegatedBy: answerer.optional().describe("In whose place the caller is asked; absent if in their own"),
+  snoozedUntil: time.optional().describe("Until when the caller has put it aside, for themselves alone; absent if they have not"),
   remindedAt: time.optional().describe("When those who have not answered were last reminded; absent for never"),
   escalatedTo: z.array(everyoneOr).readonly().optional().describe("Who was asked as well because nobody had answered; absent for nobody"),
 };
@@ -187,9 +188,9 @@ function happenedShown({ atMs, untilMs, ...rest }: Happened) {
   };
 }
 
-type Timed = Pick<AskSummary, "askedAtMs" | "deadlineMs" | "dueAtMs" | "claimedBy" | "remindedAtMs">;
+type Timed = Pick<AskSummary, "askedAtMs" | "deadlineMs" | "dueAtMs" | "claimedBy" | "remindedAtMs" | "snoozedUntilMs">;
 
-function timesShown<T extends Timed>({ askedAtMs, deadlineMs, dueAtMs, claimedBy, remindedAtMs, ...rest }: T) {
+function timesShown<T extends Timed>({ askedAtMs, deadlineMs, dueAtMs, claimedBy, remindedAtMs, snoozedUntilMs, ...rest }: T) {
   return {
     ...rest,
     askedAt: timeOf(askedAtMs),
@@ -197,6 +198,7 @@ function timesShown<T extends Timed>({ askedAtMs, deadlineMs, dueAtMs, claimedBy
     ...(dueAtMs !== undefined && { due: timeOf(dueAtMs) }),
     ...(claimedBy && { claimedBy: claimShown(claimedBy) }),
     ...(remindedAtMs !== undefined && { remindedAt: timeOf(remindedAtMs) }),
+    ...(snoozedUntilMs !== undefined && { snoozedUntil: timeOf(snoozedUntilMs) }),
   };
 }
 

@@ -33,6 +33,9 @@ const filters = {
   askedBefore: givenTime.optional(),
   deadlineBefore: givenTime.optional(),
   priority: oneOf(PRIORITIES).optional(),
+  snoozed: oneOf(["only", "any"])
+    .optional()
+    .describe("What the caller has put aside: `only` that, or `any` question. Without it that is left out"),
 };
 const order = oneOf(ASK_ORDERS).default("oldest");
 
@@ -132,13 +135,14 @@ export const ASK_OPERATIONS: readonly Operation[] = [
 ];
 
 function filterOf(query: z.output<z.ZodObject<typeof filters>>): AskFilter {
-  const { tool, owner, askedAfter, askedBefore, deadlineBefore, priority } = query;
+  const { tool, owner, askedAfter, askedBefore, deadlineBefore, priority, snoozed } = query;
   return {
     ...(tool !== undefined && { called: tool }),
     ...(owner !== undefined && { owner: owner === "me" ? "caller" : "others" }),
     ...(askedBefore !== undefined && { askedBeforeMs: Date.parse(askedBefore) }),
     ...(askedAfter !== undefined && { askedAfterMs: Date.parse(askedAfter) }),
     ...(priority !== undefined && { priority }),
+    ...(snoozed !== undefined && { snoozed }),
     ...(deadlineBefore !== undefined && { deadlineBeforeMs: Date.parse(deadlineBefore) }),
   };
 }

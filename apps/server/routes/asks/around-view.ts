@@ -7,6 +7,7 @@ import { durationText, filled, type Reader } from "../../texts/texts.ts";
 import { handOnView, type HandOnView, namesText } from "./hand-on.ts";
 import { type Html, markup, say } from "./html.ts";
 import { moment } from "./moment.ts";
+import { snoozedView, snoozeView, type SnoozeView } from "./snooze.ts";
 
 export interface AroundView extends Around {
   readonly claimedBy?: AskSummary["claimedBy"];
@@ -18,6 +19,10 @@ export interface AroundView extends Around {
   readonly joining?: Joining | undefined;
   /** The form with which the person hands it on. Undefined if they may not. */
   readonly handOn?: HandOnView | undefined;
+  /** The form with which the person puts it aside. Undefined if they may not answer it. */
+  readonly snooze?: SnoozeView | undefined;
+  /** Until when the person has put it aside. */
+  readonly snoozedUntilMs?: number | undefined;
 }
 
 export interface Joining {
@@ -37,9 +42,9 @@ ${comments.length === 0 ? undefined : markup`<h2>${around.comments}</h2><ol clas
 </div>`;
 }
 
-export function aroundView(reader: Reader, { claimedBy, history, joining, handOn }: AroundView): Html | undefined {
+export function aroundView(reader: Reader, { claimedBy, history, joining, handOn, snooze, snoozedUntilMs }: AroundView): Html | undefined {
   const { around } = reader.texts;
-  if (!joining && !handOn && history.length < 2) return undefined;
+  if (!joining && !handOn && !snooze && history.length < 2) return undefined;
   const isMine = claimedBy?.isCaller === true;
   return markup`<section class="around" aria-label="${around.title}">
 ${!joining?.mayClaim ? undefined : markup`<form class="join claiming" method="post" action="${joining.action}">${joining.hidden}<button name="action" value="${isMine ? "release" : "claim"}" data-key="c">${isMine ? around.release : around.claim}</button></form>`}
@@ -51,6 +56,7 @@ ${
 <p><button name="action" value="comment">${around.send}</button></p></form></details>`
 }
 ${handOn && handOnView(reader, handOn)}
+${snooze && markup`<div class="snoozing">${snoozedUntilMs === undefined ? snoozeView(reader, snooze) : snoozedView(reader, snooze, snoozedUntilMs)}</div>`}
 <div class="happened">${history.length < 2 ? undefined : markup`<details class="history"><summary>${around.history}</summary><ol>${history.map((each, index) => markup`<li>${happened(reader, each, history[index - 1]?.atMs)}</li>`)}</ol></details>`}</div>
 </section>`;
 }

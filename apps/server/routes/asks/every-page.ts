@@ -9,6 +9,7 @@ import {
   readAsk,
   SCOPES,
   type Services,
+  snoozesOf,
   type Visit,
   visitPage,
 } from "@parley/core";
@@ -161,17 +162,22 @@ export async function visitAsk(services: Services, ref: PageRef): Promise<Visit 
 }
 
 /** What people did around an open question. A pure read. */
-export async function aroundOf(services: Services, ref: PageRef, { ask }: OpenPage): Promise<Omit<AroundView, "joining">> {
+export async function aroundOf(
+  services: Services,
+  ref: PageRef,
+  { ask }: OpenPage,
+): Promise<Omit<AroundView, "joining" | "handOn" | "snooze">> {
   const nothing = { comments: [], history: [] };
-  if (!ask.thread) return nothing;
+  if (!ask.thread && !(await snoozesOf(services, ref.caller)).of(ref.taskId, ask)) return nothing;
   // That it was shown is noted by the page.
   const { audit: _, ...quiet } = services;
   const read = await readAsk(quiet, ref);
   if (read.state === "settled") return nothing;
-  const { comments, history, claimedBy, delegatedBy, handedOn: gone } = read;
+  const { comments, history, claimedBy, delegatedBy, handedOn: gone, snoozedUntilMs } = read;
   const handedOn = history.filter(({ what }) => what === "delegated");
   const got = delegatedBy && handedOn.findLast(({ from, by }) => (from ?? by)?.principal === delegatedBy.principal);
-  return { comments, history, ...(claimedBy && { claimedBy }), ...(got && { got }), ...(gone && { gone }) };
+  const aside = snoozedUntilMs !== undefined && { snoozedUntilMs };
+  return { comments, history, ...(claimedBy && { claimedBy }), ...(got && { got }), ...(gone && { gone }), ...aside };
 }
 
 /** Says how the question ended, and who ended it, to those who may know. */

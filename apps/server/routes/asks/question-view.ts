@@ -29,6 +29,7 @@ import { type Html, markup, say } from "./html.ts";
 import { aroundView, type AroundView, heardView, nameOf } from "./around-view.ts";
 import { type HandOnDraft, namesText, takeBackView } from "./hand-on.ts";
 import { moment } from "./moment.ts";
+import type { SnoozeDraft } from "./snooze.ts";
 import { hiddenFields } from "./views.ts";
 import { whoseCall } from "./whose-call.ts";
 
@@ -43,7 +44,7 @@ export interface QuestionView {
   /** The address to which the form is sent. */
   readonly action: string;
   /** What people did around it. */
-  readonly around?: Omit<AroundView, "joining" | "handOn"> | undefined;
+  readonly around?: Omit<AroundView, "joining" | "handOn" | "snooze"> | undefined;
   /** The person may read it and not answer. */
   readonly isOfOthers?: boolean;
   /** If the form answers several questions: what it sends to name them, how many there are, and in words. */
@@ -54,6 +55,7 @@ export interface QuestionView {
   readonly draft?: Draft | undefined;
   readonly problems?: Problems | undefined;
   readonly handOn?: HandOnDraft | undefined;
+  readonly snooze?: SnoozeDraft | undefined;
 }
 
 /** Longest shown message and longest shown name. The rest can be read by the client that asked. */
@@ -129,6 +131,8 @@ function around(view: QuestionView): Html | undefined {
     around: known,
     isOfOthers = false,
     handOn: draft,
+    nowMs,
+    snooze,
   } = view;
   if (!known) return undefined;
   const { delegations = [], escalatedTo = [] } = ask.thread ?? {};
@@ -140,6 +144,7 @@ function around(view: QuestionView): Html | undefined {
     ...known,
     joining: isAlone || caller.authenticatedBy === "nobody" ? undefined : { action, hidden, mayClaim: !isOfOthers },
     handOn: mayHand ? { action, hidden, draft } : undefined,
+    snooze: isOfOthers ? undefined : { action, hidden, nowMs, deadlineMs: ask.deadlineMs, draft: snooze },
   });
 }
 

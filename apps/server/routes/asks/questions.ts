@@ -22,6 +22,7 @@ import { contentIn, draftIn, questionForm, type QuestionForm, type ReadForm } fr
 import type { HandOnDraft } from "./hand-on.ts";
 import { type Html, markup, page as wholePage } from "./html.ts";
 import { answerList, inCallOf, questionView, waitsTitle } from "./question-view.ts";
+import type { SnoozeDraft } from "./snooze.ts";
 import { loggedInAs } from "./views.ts";
 import { whoseCall } from "./whose-call.ts";
 
@@ -39,6 +40,7 @@ interface Again {
   readonly draft?: Draft;
   readonly problems?: Problems;
   readonly handOn?: HandOnDraft;
+  readonly snooze?: SnoozeDraft;
 }
 
 interface Given extends Omit<AnswerOnPage, "reply"> {

@@ -3,7 +3,7 @@
  *
  *   GET, HEAD  show the form, or what happened to the question. They change nothing, so that programs that follow links do no harm.
  *   POST       settles the question, once. The store decides which answer counts (visit-page.ts in core). Or it claims, releases,
- *              comments on or hands on the question, which stays open.
+ *              comments on or hands on the question, or puts it aside, and it stays open.
  *
  * Any front end serves any step. A form is accepted only if it comes from a page of this server (Origin, Sec-Fetch-Site) that was shown to
  * this person for this question (a signed token).
@@ -20,6 +20,9 @@ import {
   type OpenPage,
   ParleyError,
   releaseAsk,
+  snoozeAsk,
+  SNOOZES_MAX,
+  unsnoozeAsk,
 } from "@parley/core";
 import type { DepositSeal } from "@parley/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -30,7 +33,7 @@ import { receiveUpload } from "./upload.ts";
 import { ASKS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { parsePageAddress, type Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
-import { filled, readerOf } from "../../texts/texts.ts";
+import { filled, momentText, readerOf } from "../../texts/texts.ts";
 import {
   DOOR,
   formBodies,
@@ -48,6 +51,7 @@ import {
 import type { Grants } from "./grants.ts";
 import { type HandingOn, readHandOn } from "./hand-on.ts";
 import type { Questions } from "./questions.ts";
+import { readSnooze, SNOOZE } from "./snooze.ts";
 import type { Visits } from "./visits.ts";
 import { filesPage, SECRET_CHARS_MAX, secretPage } from "./views.ts";
 
@@ -72,6 +76,7 @@ export const OWN_UPLOADS_MAX = 10;
 /** What people do around a question, which stays open. */
 const HANDING_ON: ReadonlySet<string> = new Set(["delegate", "takeBack"]);
 const JOINING: ReadonlySet<string> = new Set(["claim", "release", "comment", ...HANDING_ON]);
+const isSnoozing = (action: string) => action === "unsnooze" || action.startsWith(SNOOZE);
 
 export function asksRoute(
   scope: FastifyInstance,
@@ -111,7 +116,8 @@ export function asksRoute(
     const ref = refOf(request);
     const visit = await visitAsk(services, ref);
     const { body } = request;
-    const mayJoin = body instanceof URLSearchParams && JOINING.has(body.get("action") ?? "");
+    const action = body instanceof URLSearchParams ? (body.get("action") ?? "") : "";
+    const mayJoin = JOINING.has(action) || isSnoozing(action);
     if (visit.type !== "open" && !(visit.type === "of-others" && mayJoin))
       return await noticeSettled({ services, titleOf }, reply, ref, visit.type);
     const { page } = visit;
@@ -119,8 +125,9 @@ export function asksRoute(
     if (!(body instanceof URLSearchParams)) return notice(reply, "unreadable");
     const [shown, token] = [body.get("shown"), body.get("token")];
     if (shown === null || token === null || !signatures.verify(formText(ref, shown), token)) return notice(reply, "stale");
+    if (isSnoozing(action)) return await putAside(request, reply, { page, body });
     if (mayJoin) return await join(request, reply, { page, body });
-    switch (body.get("action")) {
+    switch (action) {
       case "decline": {
         const reason = body.get("reason")?.replaceAll("\r\n", "\n").trim() ?? "";
         return page.page.kind === "form" || page.page.kind === "link"
@@ -161,6 +168,36 @@ export function asksRoute(
         return await noticeLate({ services, titleOf }, reply, ref);
       default:
         return await lead(reply, ref, body);
+    }
+  }
+
+  /** For this person alone. Leads back to where they were. */
+  async function putAside(request: FastifyRequest, reply: FastifyReply, { page, body }: Joining): Promise<FastifyReply> {
+    const ref = refOf(request);
+    const reader = readerOf(request);
+    const { snooze: words } = reader.texts;
+    const read = body.get("action") === "unsnooze" ? "back" : readSnooze(reader, body, services.clock.now());
+    if (!read) return notice(reply, "unreadable");
+    const again = async (problem: string) => {
+      const draft = { until: body.get("until")?.slice(0, 40) ?? "", problem };
+      return await questions.show(reply, { request, taskId: ref.taskId, page }, { snooze: draft });
+    };
+    if (read !== "back" && "problem" in read) return await again(read.problem);
+    const snoozed = read === "back" ? await unsnoozeAsk(services, ref) : await snoozeAsk(services, { ...ref, untilMs: read.untilMs });
+    switch (snoozed.type) {
+      case "snoozed":
+      case "unsnoozed":
+        return await lead(reply, ref, body);
+      case "not_then":
+        return await again(words.notThen);
+      case "closes_before":
+        return await again(filled(words.closes, { when: momentText(reader, snoozed.deadlineMs) }));
+      case "full":
+        return await again(filled(words.full, { count: SNOOZES_MAX }));
+      case "forbidden":
+        return notice(reply, "of-others");
+      case "late":
+        return await noticeLate({ services, titleOf }, reply, ref);
     }
   }
 

@@ -311,6 +311,7 @@ function addressIn(request: FastifyRequest): ListAddress {
     ticket,
     batch: batchIn(request),
     order: textIn(request, "order") === "oldest" ? "oldest" : "deadline",
+    snoozed: textIn(request, "snoozed") === "only" ? "only" : undefined,
     // What is none of these filters nothing, as an address without it.
     priority: PRIORITIES.find((each): each is Priority => each === priority),
     from: from === "me" || from === "others" ? from : undefined,
@@ -318,8 +319,9 @@ function addressIn(request: FastifyRequest): ListAddress {
   };
 }
 
-function filterOf({ tool, priority, from, closes }: ListAddress, nowMs: number): AskFilter {
+function filterOf({ snoozed, tool, priority, from, closes }: ListAddress, nowMs: number): AskFilter {
   return {
+    ...(snoozed && { snoozed }),
     ...(tool !== undefined && { called: tool }),
     ...(priority && { priority }),
     ...(from && { owner: from === "me" ? "caller" : "others" }),

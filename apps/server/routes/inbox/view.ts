@@ -16,6 +16,8 @@ export interface ListAddress {
   readonly from?: "me" | "others" | undefined;
   /** Within how long the question closes. */
   readonly closes?: keyof typeof CLOSES_MS | undefined;
+  /** Only what the person has put aside. */
+  readonly snoozed?: "only" | undefined;
   readonly cursor?: string | undefined;
   /** Ids of questions that are answered together, in place of one that is chosen. */
   readonly batch?: readonly string[] | undefined;
@@ -24,7 +26,7 @@ export interface ListAddress {
 }
 
 /** What narrows and orders a list. The script keeps these as a view. */
-export const FILTERS = ["tool", "priority", "from", "closes", "order"] as const;
+export const FILTERS = ["snoozed", "tool", "priority", "from", "closes", "order"] as const;
 
 export interface InboxView {
   readonly reader: Reader;
@@ -102,6 +104,7 @@ function keysSheet({ keys }: Reader["texts"]): Html {
     ["C", keys.claim],
     ["M", keys.comment],
     ["E", keys.handOn],
+    ["S", keys.snooze],
     ["X", keys.select],
     ["Shift X", keys.selectTo],
     ["L", keys.alike],
@@ -128,9 +131,10 @@ function countText(inbox: Words, { count, isMore }: InboxView["count"], isNarrow
 }
 
 /** Words of the filters in use. Empty if everything is listed. */
-function viewText({ inbox, question }: Reader["texts"], { tool, priority, from, closes }: ListAddress): string {
+function viewText({ inbox, question }: Reader["texts"], { snoozed, tool, priority, from, closes }: ListAddress): string {
   const priorities = { ...question.priorities, normal: inbox.normal };
   return [
+    snoozed && inbox.snoozed,
     priority && priorities[priority],
     closes && { hour: inbox.closesHour, day: inbox.closesDay }[closes],
     from && { me: inbox.fromMe, others: inbox.fromOthers }[from],
@@ -142,7 +146,7 @@ function viewText({ inbox, question }: Reader["texts"], { tool, priority, from, 
 
 function filters(texts: Reader["texts"], address: ListAddress): Html {
   const { inbox, question } = texts;
-  const { tool, order, ticket, priority = "", from = "", closes = "" } = address;
+  const { tool, order, ticket, snoozed = "", priority = "", from = "", closes = "" } = address;
   const select = (name: string, title: string, chosen: string, options: readonly (readonly [value: string, title: string])[]) =>
     markup`<div><label for="${name}">${title}</label><select id="${name}" name="${name}">${options.map(([value, text]) => markup`<option value="${value}"${value === chosen ? markup` selected` : undefined}>${text}</option>`)}</select></div>`;
   const view = viewText(texts, address);
@@ -150,6 +154,10 @@ function filters(texts: Reader["texts"], address: ListAddress): Html {
 <form class="filters" method="get" role="search" aria-label="${inbox.filters}">
 ${ticket === undefined ? undefined : markup`<input type="hidden" name="k" value="${ticket}">`}
 <div><label for="tool">${inbox.tool}</label><input id="tool" name="tool" value="${tool ?? ""}" placeholder="${inbox.anyTool}" autocomplete="off" maxlength="128" dir="auto"></div>
+${select("snoozed", inbox.showing, snoozed, [
+  ["", inbox.showOpen],
+  ["only", inbox.showSnoozed],
+])}
 ${select("priority", question.priority, priority, [
   ["", inbox.anyPriority],
   ["urgent", question.priorities.urgent],
@@ -221,7 +229,7 @@ function item(ask: AskSummary, { reader, address, nowMs, titleOf, picked, chosen
   return markup`<li data-ask="${id}"${ask.priority === "urgent" || late ? markup` class="pressing"` : undefined} data-tool="${ask.called.name}">${ask.kind === "form" ? markup`<label class="pick"><input type="checkbox" name="batch" value="${id}" form="batch"${picked.has(id) ? markup` checked` : undefined}><span class="sr-only">${reader.texts.together.select} ${first}</span></label>` : undefined}<a href="${linkTo(address, id)}"${id === chosen ? markup` aria-current="true"` : undefined}>
 <span class="what" dir="auto">${first === "" ? title : first}</span>
 ${rest === "" ? undefined : markup`<span class="rest" dir="auto">${rest}</span>`}
-<span class="tags">${ask.isRisky ? markup`<span class="tag soon">${inbox.risky}</span> ` : undefined}${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}${onIt(reader, ask)}${gotFrom(reader, ask)}${prompted(reader, ask)}</span>
+<span class="tags">${ask.isRisky ? markup`<span class="tag soon">${inbox.risky}</span> ` : undefined}${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}${aside(reader, ask)}${onIt(reader, ask)}${gotFrom(reader, ask)}${prompted(reader, ask)}</span>
 <span class="who"><bdi>${title}</bdi> ${inCallOf(reader, ask.owner)}<span>${askedText(reader, ask, nowMs)}</span></span>
 </a></li>`;
 }
@@ -238,6 +246,12 @@ function askedText(reader: Reader, { askedAtMs }: AskSummary, nowMs: number): Ht
 export function inCallOf({ texts: { inbox } }: Reader, owner: Owner): Html | undefined {
   const name = owner.isCaller ? undefined : whoIs(owner);
   return name === undefined ? undefined : markup`<span>${say(inbox.inCallOf, { name: markup`<bdi>${name}</bdi>` })}</span> `;
+}
+
+/** Until when the person has put it aside. */
+function aside(reader: Reader, { snoozedUntilMs }: AskSummary): Html | undefined {
+  if (snoozedUntilMs === undefined) return undefined;
+  return markup` <span class="tag later">${say(reader.texts.inbox.until, { when: moment(reader, snoozedUntilMs) })}</span>`;
 }
 
 /** In whose place the person is asked. */

@@ -36,7 +36,7 @@ export function enhance(place: HTMLElement, given: Giving): void {
 }
 
 /** As if the button of that key was pressed. False if the question has none. */
-export function press(key: "a" | "d" | "c" | "m" | "e", place: HTMLElement): boolean {
+export function press(key: "a" | "d" | "c" | "m" | "e" | "s", place: HTMLElement): boolean {
   const target = find(`[data-key="${key}"]`, place);
   if (target instanceof HTMLButtonElement && target.form) {
     // What cannot be undone is answered by its buttons, and these ask once more.
@@ -44,7 +44,7 @@ export function press(key: "a" | "d" | "c" | "m" | "e", place: HTMLElement): boo
     else target.form.requestSubmit(target);
   } else if (target?.parentElement instanceof HTMLDetailsElement) {
     target.parentElement.open = true;
-    (find("input:not([type=hidden]), textarea", target.parentElement) ?? target).focus();
+    (find(".actions button, input:not([type=hidden]), textarea", target.parentElement) ?? target).focus();
   } else target?.focus();
   return target !== undefined;
 }

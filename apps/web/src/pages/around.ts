@@ -1,11 +1,11 @@
-/** Who is on the question, comments on it, and handing it on, without leaving the page. */
+/** Who is on the question, comments on it, handing it on, and putting it aside, without leaving the page. */
 import { forgetDraft, keepDrafts } from "./drafts.ts";
 import { load, type Loaded } from "./load.ts";
 import { find, findAll, say } from "./page.ts";
 import { shortened } from "./sending.ts";
 import { lasting, toast } from "./toasts.ts";
 
-/** The person handed the question on, or took it back. */
+/** The person handed the question on or put it aside, or took it back. */
 export interface HandedOn {
   readonly isTakenBack: boolean;
   readonly reply: Loaded;
@@ -18,6 +18,14 @@ export function onHandedOn(place: HTMLElement, act: (handed: HandedOn) => void):
 
 const HANDED_ON = "parley-handed-on";
 
+/** What leaves the list, or comes back to it, and what is said of it. */
+const GONE: Readonly<Record<string, string>> = {
+  delegate: "handedOn",
+  takeBack: "tookBack",
+  snooze: "snoozed",
+  unsnooze: "unsnoozed",
+};
+
 /** `place` holds the question, and `within` the part of it that is new. */
 export function enhanceAround(place: HTMLElement, within = place): void {
   for (const form of findAll<HTMLFormElement>("form.join", within)) {
@@ -25,7 +33,7 @@ export function enhanceAround(place: HTMLElement, within = place): void {
     if (draft) keepDrafts(form, draft);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const by = event.submitter instanceof HTMLButtonElement ? event.submitter : find<HTMLButtonElement>("button[name=action]", form);
+      const by = event.submitter instanceof HTMLButtonElement ? event.submitter : find<HTMLButtonElement>("button[name]", form);
       if (by) void send(form, by, place);
     });
     form.addEventListener("keydown", (event) => {
@@ -58,9 +66,11 @@ async function send(form: HTMLFormElement, by: HTMLButtonElement, place: HTMLEle
     form.dataset["sent"] = "";
     forgetDraft(draft.ask);
   }
-  const isTakenBack = by.value === "takeBack";
-  if (status === 200 && (isTakenBack || by.value === "delegate")) {
-    toast(say(isTakenBack ? "tookBack" : "handedOn", { question: shortened(find(".said", place)?.textContent ?? "") })).leave();
+  const [action = ""] = (body.get("action") ?? "").split(":");
+  const isTakenBack = action === "takeBack" || action === "unsnooze";
+  const told = GONE[action];
+  if (status === 200 && told !== undefined) {
+    toast(say(told, { question: shortened(find(".said", place)?.textContent ?? "") })).leave();
     place.dispatchEvent(new CustomEvent<HandedOn>(HANDED_ON, { detail: { isTakenBack, reply } }));
     return;
   }
@@ -72,8 +82,8 @@ async function send(form: HTMLFormElement, by: HTMLButtonElement, place: HTMLEle
   }
   const [before, after] = [find(".around", place), document.adoptNode(shown)];
   // What comes back with a problem is the page of the question, from wherever it was sent.
-  const action = form.getAttribute("action");
-  if (action !== null) for (const each of findAll("form.join", after)) each.setAttribute("action", action);
+  const address = form.getAttribute("action");
+  if (address !== null) for (const each of findAll("form.join", after)) each.setAttribute("action", address);
   before?.replaceWith(after);
   if (heard) find(".heard", place)?.replaceWith(document.adoptNode(heard));
   enhanceAround(place, after);
@@ -83,7 +93,7 @@ async function send(form: HTMLFormElement, by: HTMLButtonElement, place: HTMLEle
 }
 
 /** What others did changes these, and nothing in which a person writes. */
-const TOLD = [".heard", ".claiming", ".happened"] as const;
+const TOLD = [".heard", ".claiming", ".snoozing", ".happened"] as const;
 
 /** Takes what others did, and leaves what the person is writing. */
 export function takeAround(shown: HTMLElement, place: HTMLElement): void {
@@ -97,6 +107,6 @@ export function takeAround(shown: HTMLElement, place: HTMLElement): void {
     if (history) history.open = isOpen;
     before.replaceWith(taken);
     enhanceAround(place, taken);
-    if (hadFocus) find("[data-key=c], summary", taken)?.focus();
+    if (hadFocus) find("[data-key=c], [data-key=s], summary", taken)?.focus();
   }
 }

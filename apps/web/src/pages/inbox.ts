@@ -215,7 +215,10 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
       const listed = new Map(items().map((item) => [item.dataset["ask"] ?? "", shortened(find(".what", item)?.textContent ?? "")]));
       takeList(page);
       const after = items().map((item) => item.dataset["ask"] ?? "");
-      const fresh = after.filter((ask) => !listed.has(ask)).length;
+      const appeared = after.filter((ask) => !listed.has(ask));
+      // What was put aside or handed on is this person's again.
+      for (const ask of appeared) mineDone.delete(ask);
+      const fresh = appeared.length;
       if (fresh > 0) toast(fresh === 1 ? say("freshOne") : say("fresh", { count: fresh })).leave();
       const gone = [...listed.keys()].filter((ask) => !after.includes(ask) && !isSending(ask) && !mineDone.has(ask) && ask !== current());
       void tellGone(gone.map((ask) => ({ ask, question: listed.get(ask) ?? "" })));
@@ -372,6 +375,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     c: () => press("c", place),
     m: () => press("m", place),
     e: () => press("e", place),
+    s: () => press("s", place),
     x: ({ target, shiftKey }) => selection[shiftKey ? "toggleTo" : "toggle"](itemAt(target)),
     l: ({ target }) => selection.alike(itemAt(target)),
     b: () => openSelected(),
