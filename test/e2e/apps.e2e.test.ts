@@ -84,6 +84,13 @@ const asking = catalogue([
       return word;
     },
   }),
+  defineTool({
+    name: "purge",
+    async run(_args, ctx) {
+      const schema = z.object({ days: z.number().int().meta({ title: "Older than days" }), of: z.string().default("all") });
+      return JSON.stringify(await ctx.form("what", { message: "What is deleted?", schema, destructive: true }));
+    },
+  }),
   defineTool({ name: "wipe", run: async (_args, ctx) => String(await ctx.confirm("sure", { message: "Delete all?", destructive: true })) }),
 ]);
 
@@ -246,6 +253,11 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
     await page.getByText("Delete all?").first().waitFor();
     complaints.splice(0);
     expect((await services.store.load(wipe.taskId))!.asks).toHaveLength(1);
+    // The view fills in defaults, which must not be there for what cannot be undone.
+    const purge = await hosted(await calling(fronts[0]!, "purge"));
+    await purge.view.getByText("What is deleted?").waitFor();
+    await purge.view.getByRole("button", { name: "Open the page of this question" }).waitFor();
+    expect(await purge.view.locator("input, select, textarea").count()).toBe(0);
     const blind = await hosted(await calling(fronts[0]!, "book_dinner"), { capabilities: {} });
     const nothing = await hosted({ ...wipe, result: { content: [{ type: "text", text: "done" }] } });
     await nothing.page.locator(`iframe[style*="height: 0px"]`).waitFor({ state: "attached" });

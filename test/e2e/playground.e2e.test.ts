@@ -5,7 +5,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { globSync, readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -35,7 +35,15 @@ const PAGE_BYTES_MAX = 60_000;
 const LONGEST_TASK_MS = 2_000;
 const FRAMES_PER_SECOND_MIN = 5;
 
-const DIALECTS = ["2026-07-28+tasks", "2026-07-28", "2025-11-25+tasks", "2025-11-25", "2025-06-18", "2025-03-26"];
+/** An approval that cannot be undone, whose arguments may be changed. */
+const RULES = `
+default: allow
+rules: [{ name: posts, title: Posting, tools: [post], action: approve, by: tenant, risk: high, edit: true }]
+`;
+
+/** Before them, forms have no defaults: a default stands in the description of its field. */
+const WITH_DEFAULTS = ["2026-07-28+tasks", "2026-07-28", "2025-11-25+tasks", "2025-11-25"];
+const DIALECTS = [...WITH_DEFAULTS, "2025-06-18", "2025-03-26"];
 
 /** Each dialect on a page of its own, all at the same time: most of it is waiting. */
 async function inEach(dialects: readonly string[], work: (dialect: string) => Promise<void>): Promise<void> {
@@ -56,6 +64,7 @@ test("the page is smaller than 60 kB as it travels", () => {
 
 // A browser draws when it gets to it: what is wrong is wrong twice.
 describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
+  let directory: string;
   let deployment: Deployment;
   let browser: Browser;
   let play: string;
@@ -79,7 +88,10 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
   beforeAll(async () => {
     const tools = ["@parley/gallery", join(import.meta.dirname, "tools/playground.ts")];
     const gallery = `/tmp/parley-playground-${process.pid}`;
-    deployment = await startDeployment({ frontEnds: 1, workers: 1, tools, env: { PARLEY_GALLERY_DIR: gallery } });
+    directory = await mkdtemp(join(tmpdir(), "parley-playground-"));
+    const rules = join(directory, "rules.yaml");
+    await writeFile(rules, RULES);
+    deployment = await startDeployment({ frontEnds: 1, workers: 1, tools, env: { PARLEY_GALLERY_DIR: gallery, PARLEY_RULES: rules } });
     play = new URL("/play/", deployment.url).href;
     browser = await startChromium(command ?? "");
   });
@@ -87,6 +99,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
   afterAll(async () => {
     await browser?.close();
     await deployment?.close();
+    if (directory) await rm(directory, { recursive: true, force: true });
   });
 
   afterEach(async () => {
@@ -233,6 +246,41 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     expect(said).toHaveProperty("at", await page.evaluate('new Date("2026-12-24T19:30:00").toISOString().replace(".000", "")'));
     expect(said).not.toHaveProperty("site");
   });
+
+  test("nothing is chosen for what cannot be undone, in each dialect whose forms have defaults", () =>
+    inEach(WITH_DEFAULTS, async (dialect) => {
+      const page = await open(at(dialect, "purge"));
+      await call(page, "purge");
+      await dialog(page).getByText("What is deleted?").waitFor();
+      expect(await page.getByLabel("Older than days").inputValue()).toBe("");
+      expect(await dialog(page).locator(`input:checked, option:checked:not([value=""])`).count()).toBe(0);
+      await canAnswer(page);
+      await dialog(page).getByRole("button", { name: "Answer" }).click();
+      // Nothing is left to a default.
+      await expect.poll(() => dialog(page).locator(".problem").count()).toBe(2);
+    }));
+
+  test("the arguments of a call that waits for approval are filled in, though it cannot be undone, in each dialect whose forms have defaults", () =>
+    inEach(WITH_DEFAULTS, async (dialect) => {
+      const page = await open(at(dialect, "post"));
+      await page.getByLabel(/^to\b/i).fill("all");
+      await page.getByLabel(/^copies\b/i).fill("2");
+      await call(page, "post");
+      await dialog(page).getByText("Posting: approve this call").waitFor();
+      expect(await dialog(page).getByLabel(/^to\b/i).inputValue()).toBe("all");
+      expect(
+        await dialog(page)
+          .getByLabel(/^copies\b/i)
+          .inputValue(),
+      ).toBe("2");
+      await dialog(page)
+        .getByLabel(/^copies\b/i)
+        .fill("3");
+      await canAnswer(page);
+      await dialog(page).getByRole("button", { name: "Answer" }).click();
+      await result(page).getByText("posted 3 to all").waitFor();
+      await result(page).getByText('The approver changed an argument of this call: {"copies":3}.').waitFor();
+    }));
 
   test("tools are found by the title that is shown, their name and their description", async () => {
     const page = await open();

@@ -12,6 +12,13 @@ import { hasTerminal, openTerminal, type Terminal } from "../support/terminal.ts
 
 const TOOLS = join(import.meta.dirname, "tools/asks.ts");
 
+/** An approval that cannot be undone, whose arguments may be changed. */
+const RULES = `
+default: allow
+rules: [{ name: posts, title: Posting, tools: [post], action: approve, by: tenant, risk: high, edit: true }]
+`;
+
+let directory: string;
 let deployment: Deployment;
 let frontEnd: FrontEnd;
 let env: Record<string, string>;
@@ -20,10 +27,13 @@ const open: Terminal[] = [];
 
 beforeAll(async () => {
   if (!hasTerminal) return;
-  deployment = await startDeployment({ frontEnds: 0, workers: 1, tools: [TOOLS] });
+  directory = await mkdtemp(join(tmpdir(), "parley-terminal-"));
+  const rules = join(directory, "rules.yaml");
+  await writeFile(rules, RULES);
+  deployment = await startDeployment({ frontEnds: 0, workers: 1, tools: [TOOLS], env: { PARLEY_RULES: rules } });
   const [port = 0] = await freePorts(1);
   const { url, prefix } = deployment.redis;
-  env = { REDIS_URL: url, PARLEY_PREFIX: prefix, PARLEY_TOOLS: TOOLS, PARLEY_PORT: String(port) };
+  env = { REDIS_URL: url, PARLEY_PREFIX: prefix, PARLEY_TOOLS: TOOLS, PARLEY_RULES: rules, PARLEY_PORT: String(port) };
   frontEnd = await startFrontEnd(env);
   other = await connect(`${frontEnd.url}/mcp`);
 });
@@ -36,6 +46,7 @@ afterAll(async () => {
   await other?.close();
   await frontEnd?.kill();
   await deployment?.close();
+  if (directory) await rm(directory, { recursive: true, force: true });
 });
 
 async function terminal(...args: string[]): Promise<Terminal> {
@@ -106,6 +117,44 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     await visiting.press("Down", "Enter");
     await visiting.shows("visited: accept");
     expect([await declining.ended(), await visiting.ended()]).toEqual([0, 0]);
+  });
+
+  test("nothing is filled in for what cannot be undone, and Enter alone leaves nothing to a default", async () => {
+    const on = await terminal("call", "purge");
+    await on.shows("This cannot be undone. Nothing is chosen for you.");
+    await begin(on);
+    await on.shows("Older than days");
+    await on.press("Enter");
+    await on.shows("An answer is required.");
+    await on.type("7");
+    await on.press("Enter");
+    await on.shows("Of whom");
+    await on.press("Enter");
+    await on.shows("An answer is required.");
+    await on.type("ada");
+    await on.press("Enter");
+    expect(await on.ended()).toBe(0);
+    expect(await on.screen()).toContain(`{"days":7,"of":"ada"}`);
+  });
+
+  test("an approval that cannot be undone has the call's arguments filled in, says what is wrong at the field, and what was changed", async () => {
+    const on = await terminal("call", "post", "--to", "all", "--copies", "2");
+    await on.shows("This cannot be undone. The fields show what will be done.");
+    await begin(on);
+    // What stands there is what the tool gets.
+    await on.shows(/to[^\n]*\n[^\n]*all/);
+    await on.press("Enter");
+    await on.shows(/copies[^\n]*\n[^\n]*2/);
+    await on.press("BSpace");
+    await on.type("9");
+    await on.press("Enter");
+    await on.shows("must be at most 5");
+    await on.press("BSpace");
+    await on.type("3");
+    await on.press("Enter");
+    await on.shows("posted 3 to all");
+    await on.shows(`The approver changed an argument of this call: {"copies":3}.`);
+    expect(await on.ended()).toBe(0);
   });
 
   test("a choice that is the empty string is another answer than none", async () => {

@@ -93,3 +93,22 @@ export const busy = defineTool({
 });
 
 export default [kinds, greet, blank, visit, busy];
+
+export const purge = defineTool({
+  name: "purge",
+  input: z.object({}),
+  async run(_args, ctx) {
+    const schema = z.object({
+      days: z.int().min(1).default(30).meta({ title: "Older than days" }),
+      of: z.string().default("all").meta({ title: "Of whom" }),
+    });
+    return JSON.stringify(await ctx.form("what", { message: "What is deleted?", schema, destructive: true }));
+  },
+});
+
+/** A rule of the test makes it wait for approval. */
+export const post = defineTool({
+  name: "post",
+  input: z.object({ to: z.string(), copies: z.int().max(5) }),
+  run: ({ to, copies }) => `posted ${copies} to ${to}`,
+});

@@ -37,6 +37,25 @@ export const everyField = defineTool({
   },
 });
 
+export const purge = defineTool({
+  name: "purge",
+  description: "Asks about what cannot be undone.",
+  async run(_args, ctx) {
+    const schema = z.object({
+      days: z.int().min(1).default(30).meta({ title: "Older than days" }),
+      of: z.enum(["all", "mine"]).default("all").meta({ title: "Of whom" }),
+    });
+    return JSON.stringify(await ctx.form("what", { message: "What is deleted?", schema, destructive: true }));
+  },
+});
+
+/** A rule of the test makes it wait for approval. */
+export const post = defineTool({
+  name: "post",
+  input: z.object({ to: z.string(), copies: z.int().max(5) }),
+  run: ({ to, copies }) => `posted ${copies} to ${to}`,
+});
+
 export const twoAtOnce = defineTool({
   name: "two_at_once",
   description: "Asks two questions at once.",

@@ -1,5 +1,5 @@
 /** One question: its form, if the view takes the answer, or the way to its page. */
-import { asShown, type JsonObject } from "@parley/core/form";
+import type { JsonObject } from "@parley/core/form";
 import { useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, type Problems, problemsIn } from "../../form/inputs.ts";
 import { Fields, focusProblem, unreadable } from "../views/fields.tsx";
@@ -58,7 +58,8 @@ interface FormProps extends Pick<AskCardProps, "scope" | "when"> {
 }
 
 function Form({ form: { schema, hints = {} }, scope, when, onReply }: FormProps) {
-  const inputs = inputsOf(schema).map((input) => asShown(input, hints));
+  // What cannot be undone has no form here (the server's asks-for-models.ts), so nothing need be left unchosen.
+  const inputs = inputsOf(schema);
   const [draft, setDraft] = useState<Draft>({});
   const [problems, setProblems] = useState<Problems>({});
   const [said, setSaid] = useState("");
