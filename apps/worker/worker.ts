@@ -72,6 +72,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const recorders = {
     approvals: redis.approvals,
     standing: redis.standing,
+    lastApproved: redis.lastApproved,
     ...(config.redis.audit && { audit: redis.audit }),
     digest: services.digest,
     now: redis.now,

@@ -6,6 +6,7 @@
  *     Argument    Value                                        the arguments in one table,
  *     Argument content                                         and those that have more than one line
  *     > the first line
+ *   Changed since the last approved call                       what differs, if the rule asks for it (compare.ts)
  *   Why, in the caller's own words
  *     > I need the room
  *
@@ -13,9 +14,12 @@
  * context is shown as plain text: each line of a longer text begins with a mark, and what would not be seen as itself is written as an escape. A long
  * argument takes no room from short ones.
  */
-import { type AskAbout, type Audience, cut, type Json, type JsonObject } from "@parley/core";
+import { type AskAbout, type Audience, CONTEXT_CHARS_MAX, cut, type JsonObject } from "@parley/core";
+import { type Comparing, comparedPart } from "./compare.ts";
+import { REDACTED, redacted } from "./arguments.ts";
 import { withDefaults } from "./defaults.ts";
 import type { Called, Risk, RuleAbout } from "./rules.ts";
+import { inOneLine, marked, visible } from "./visible.ts";
 
 type Part = NonNullable<AskAbout["context"]>[number];
 
@@ -32,7 +36,6 @@ const TOOL_CHARS_MAX = 128;
 const DESCRIPTION_CHARS_MAX = 200;
 /** As it is shown, with its escapes. */
 const REASON_CHARS_MAX = 1_000;
-const REDACTED = "(not shown)";
 
 export interface Approval {
   readonly title: string;
@@ -41,19 +44,21 @@ export interface Approval {
   readonly about?: RuleAbout | undefined;
   /** Why the call is made, as the caller says. */
   readonly reason?: string | undefined;
+  /** With what it is compared, if the rule asks for it. */
+  readonly compared?: Comparing | undefined;
 }
 
 export function approvalMessage({ name, title }: Called, decided: Pick<Approval, "title">): string {
   return `${decided.title}: approve this call of "${visible(cut(title ?? name, TOOL_CHARS_MAX))}"?`;
 }
 
-export function aboutCall(called: Called, args: JsonObject, { redact, risk, reason, about }: Approval): AskAbout {
-  return {
-    isApproval: true,
-    ...(risk !== "medium" && { priority: risk }),
-    ...about,
-    context: [toolPart(called), ...argumentParts(called, args, redact), ...reasonParts(reason)],
-  };
+export function aboutCall(called: Called, args: JsonObject, { redact, risk, reason, about, compared }: Approval): AskAbout {
+  const shown = [toolPart(called), ...argumentParts(called, args, redact)];
+  const why = reasonParts(reason);
+  // Last of all, as it takes the room that is left.
+  const room = CONTEXT_CHARS_MAX - JSON.stringify([...shown, ...why]).length - 1;
+  const context = [...shown, ...(compared ? [comparedPart(called, args, compared, room)] : []), ...why];
+  return { isApproval: true, ...(risk !== "medium" && { priority: risk }), ...about, context };
 }
 
 /** After the arguments: they are what is approved, and words take no room from them. */
@@ -83,7 +88,11 @@ function argumentParts(called: Called, args: JsonObject, redact: readonly string
     const isText = typeof value === "string" && value.includes("\n") && (texts += 1) <= TEXTS_MAX;
     const isRedacted = redact.includes(`/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`);
     const shownName = Object.hasOwn(args, name) ? inOneLine(name) : `${inOneLine(name)} (by default)`;
-    return { name: shownName, isText, value: isRedacted ? REDACTED : isText ? marked(value) : inOneLine(value) };
+    return {
+      name: shownName,
+      isText,
+      value: isRedacted ? REDACTED : isText ? marked(cut(value, SHOWN_CHARS_MAX)) : inOneLine(value, SHOWN_CHARS_MAX),
+    };
   });
   const room = roomFor(named.map(({ value }) => value.length));
   const isWhole = named.length === all.length && named.every(({ name, value }) => value.length <= room && name.length <= NAME_CHARS_MAX);
@@ -95,22 +104,6 @@ function argumentParts(called: Called, args: JsonObject, redact: readonly string
     ...(rows.length === 0 ? [] : [{ type: "table" as const, title: "Arguments", columns: ["Argument", "Value"], rows }]),
     ...shown.filter(({ isText }) => isText).map(({ name, value }): Part => ({ type: "text", title: `Argument ${name}`, text: value })),
   ];
-}
-
-/** As people read it: a text without quotes, if that cannot be mistaken for another value. */
-export function inOneLine(value: Json): string {
-  if (typeof value !== "string") return visible(JSON.stringify(value));
-  // What is cut has more than can be shown all the same.
-  const text = cut(value, SHOWN_CHARS_MAX);
-  const isPlain = /^[\p{L}/~]/u.test(text) && !/["|\\]|\s$/.test(text) && !["true", "false", "null"].includes(text);
-  return isPlain && visible(text) === text ? text : visible(JSON.stringify(text));
-}
-
-function marked(value: string): string {
-  return cut(value, SHOWN_CHARS_MAX)
-    .split(/\r?\n/)
-    .map((line) => `> ${visible(line)}`)
-    .join("\n");
 }
 
 /** How many characters each may have, so that all together have at most SHOWN_CHARS_MAX: what short ones leave, longer ones get. */
@@ -125,13 +118,6 @@ function roomFor(lengths: readonly number[]): number {
   return SHOWN_CHARS_MAX;
 }
 
-/** Everything that a reader would not see as itself, as an escape: controls, line ends, marks of direction, what has no width, odd spaces. */
-function visible(text: string): string {
-  return text.replaceAll(/[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/gu, (unseen) =>
-    [...Array(unseen.length).keys()].map((at) => `\\u${unseen.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
-  );
-}
-
 /** Names nobody who is not named by the rule itself. */
 export function askedOf({ to, quorum }: Audience): string {
   const count = quorum === undefined ? "" : `${quorum} of `;
@@ -143,24 +129,4 @@ export function askedOf({ to, quorum }: Audience): string {
     ...roles.map((role) => `role ${role}`),
   ];
   return `Asked: ${count}${asked.join(", ")}.`;
-}
-
-function redacted(args: JsonObject, pointers: readonly string[]): JsonObject {
-  const copy = structuredClone(args);
-  for (const pointer of pointers) {
-    const path = pointer
-      .slice(1)
-      .split("/")
-      .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
-    const last = path.pop() ?? "";
-    let at: unknown = copy;
-    for (const part of path) at = isObject(at) && Object.hasOwn(at, part) ? at[part] : undefined;
-    // By assignment, the member __proto__ would stay.
-    if (isObject(at) && Object.hasOwn(at, last)) Object.defineProperty(at, last, { value: REDACTED });
-  }
-  return copy;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
 }

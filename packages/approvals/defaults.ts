@@ -4,6 +4,7 @@
  * left out, because its default is the dangerous value, would pass them unseen.
  */
 import type { Json, JsonObject, Prompt, Tool } from "@parley/core";
+import { isObject } from "./arguments.ts";
 
 /** The same object if nothing is filled in. Undefined if it is too much to follow: nobody can say then what the tool will have. */
 export function withDefaults(called: Tool | Prompt, args: JsonObject): JsonObject | undefined {
@@ -115,8 +116,4 @@ function referredTo(root: JsonObject, reference: string): unknown {
     found = isObject(found) && Object.hasOwn(found, name) ? found[name] : undefined;
   }
   return found;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

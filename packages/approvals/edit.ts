@@ -7,8 +7,9 @@
  *   D3  The tool reads the changed arguments as those of a call, and the rules decide about them (gate.ts, G5).
  */
 import { type ArgumentsRead, checkAsk, fieldsOf, type Field, type Json, type JsonObject, ParleyError, type Tool } from "@parley/core";
-import { inOneLine } from "./approval-message.ts";
+import { isObject } from "./arguments.ts";
 import { withDefaults } from "./defaults.ts";
+import { inOneLine } from "./visible.ts";
 
 /** Of a text. A longer one is no field. */
 const TEXT_CHARS_MAX = 1_000;
@@ -110,10 +111,6 @@ function isSeen(text: string): boolean {
   return (
     text === text.trim() && !/[\r\n]/.test(text) && inOneLine(`a${text.replaceAll(/["|\\]/g, "")}`) === `a${text.replaceAll(/["|\\]/g, "")}`
   );
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function numberOr(value: unknown, other: number): number {

@@ -30,6 +30,7 @@ import {
   type Tool,
 } from "@parley/core";
 import { aboutCall, approvalMessage, askedOf } from "./approval-message.ts";
+import { type Comparing, type LastCall, shownArguments } from "./compare.ts";
 import { denial } from "./denial.ts";
 import { changedBy, type Edited, editForm, readEdited, withEdit } from "./edit.ts";
 import type { GateRecord } from "./record.ts";
@@ -121,6 +122,8 @@ interface Judged {
 
 async function judged(tool: Called, args: JsonObject, effects: Effects, options: GateOptions): Promise<Judged> {
   const { record } = options;
+  /** In the run that asks. The question keeps what it showed. */
+  let last: LastCall | undefined;
   const { isDryRun } = options.rules();
   const now = options.rules().decide(tool, args, effects.call);
   const isStopping = now.type !== "allow" && !isDryRun;
@@ -138,7 +141,7 @@ async function judged(tool: Called, args: JsonObject, effects: Effects, options:
     if (now.type === "deny") await record?.denied({ ...of, decided: now });
     if (now.type !== "approve" || !record) return now as Json;
     const asked = { ...now, askedAtMs: record.now() };
-    await record.asked({ ...of, decided: asked });
+    [last] = await Promise.all([now.diff && record.lastApproved({ ...of, decided: now }), record.asked({ ...of, decided: asked })]);
     return asked;
   };
   // Recorded with the question, or with the end of the task; at once if the tool runs now.
@@ -151,7 +154,12 @@ async function judged(tool: Called, args: JsonObject, effects: Effects, options:
   effects.status(`Waits for approval: ${title}. ${askedOf(audience)}`);
   const { request, identity } = approvalRequest(
     tool,
-    { arguments: args, reason: effects.call.reason, secretNames: options.secretNames },
+    {
+      arguments: args,
+      reason: effects.call.reason,
+      secretNames: options.secretNames,
+      ...(last && { compared: { last, redact: decided.redact, principal: effects.call.principal } }),
+    },
     decided,
   );
   const answer = await effects.ask(APPROVAL, request, { audience, timeoutMs, identity });
@@ -198,6 +206,10 @@ async function judged(tool: Called, args: JsonObject, effects: Effects, options:
   const decideAgain = async () => {
     const found = await stillApproved();
     await settled("approved", isVoid(found), typeof found === "string" ? undefined : found);
+    if (decided.diff && !isVoid(found)) {
+      const shown = shownArguments(tool, typeof found === "object" ? found.arguments : args, decided.redact);
+      await record?.noteApproved({ ...of, decided }, { args: shown, atMs: answerers?.atMs ?? record.now() });
+    }
     const forMs = standingMs(content, decided.standing);
     if (found === "" && forMs !== undefined) await record?.grantStanding({ ...of, decided }, { by, forMs });
     return found;
@@ -234,12 +246,13 @@ interface Asked {
   readonly arguments: JsonObject;
   readonly secretNames: readonly string[] | undefined;
   readonly reason: string | undefined;
+  readonly compared?: Comparing;
 }
 
 /** The decision's digest stands for all that is asked (rules.ts, R2), so how it is worded may change while a call waits. */
 function approvalRequest(
   tool: Called,
-  { arguments: args, reason, secretNames = [] }: Asked,
+  { arguments: args, reason, compared, secretNames = [] }: Asked,
   decided: Extract<Decision, { type: "approve" }>,
 ) {
   const message = approvalMessage(tool, decided);
@@ -259,7 +272,7 @@ function approvalRequest(
       schema:
         edit && tool.kind === "tool" ? editForm(tool, args, { ...decided, edit, message, secretNames }) : approvalForm(decided.standing),
       message,
-      about: aboutCall(tool, args, { ...decided, reason }),
+      about: aboutCall(tool, args, { ...decided, reason, compared }),
     },
     identity: { ...form, schema: { type: "object", properties: {} }, message: decided.digest },
   };

@@ -23,10 +23,12 @@ import {
   type Digest,
   describeError,
   type JsonObject,
+  type LastApproved,
   type Log,
   type StandingApprovals,
   toolOf,
 } from "@parley/core";
+import { kindOf, type LastCall } from "./compare.ts";
 import type { Decision } from "./rules.ts";
 import { grantStanding, standingId, type StoppedToAsk, useStanding } from "./standing.ts";
 
@@ -63,11 +65,17 @@ export interface GateRecord {
   /** The id of the standing approval by which the call passes, which has one use less now; undefined if it has to ask. */
   useStanding(stopped: StoppedToAsk): Promise<string | undefined>;
   grantStanding(stopped: StoppedToAsk, granted: { readonly by: string; readonly forMs: number }): Promise<void>;
+  /** The last approved call of its kind. */
+  lastApproved(stopped: StoppedToAsk): Promise<LastCall>;
+  /** `args`: what the rule shows of them, undefined if nobody can say. */
+  noteApproved(stopped: StoppedToAsk, noted: { readonly args: JsonObject | undefined; readonly atMs: number }): Promise<void>;
 }
 
 export interface Recorders {
   readonly approvals?: ApprovalRecord;
   readonly standing?: StandingApprovals;
+  /** For rules that compare a call with the last one. */
+  readonly lastApproved?: LastApproved;
   readonly audit?: Audit;
   /** For what the audit has a digest of. */
   readonly digest?: Digest;
@@ -92,7 +100,10 @@ export const DID = [
 ] as const;
 export type Did = (typeof DID)[number];
 
-export function createGateRecord({ approvals, standing, audit, digest, now, log, count }: Recorders): GateRecord {
+/** The call asks a person then. */
+const NOT_STANDING = "standing approval was not read or written";
+
+export function createGateRecord({ approvals, standing, lastApproved, audit, digest, now, log, count }: Recorders): GateRecord {
   async function note({ taskId, call, decided }: Stopped, did: Did, { principal, id, edited }: Noted): Promise<void> {
     const { tenant = DEFAULT_TENANT, binding, reason } = call;
     await audit?.note({
@@ -119,27 +130,40 @@ export function createGateRecord({ approvals, standing, audit, digest, now, log,
     }
   }
 
-  async function attempt<T>({ taskId, decided }: Stopped, work: () => Promise<T>): Promise<T | undefined> {
+  async function attempt<T>({ taskId, decided }: Stopped, work: () => Promise<T>, failed: string): Promise<T | undefined> {
     try {
       return await work();
     } catch (error) {
-      // The call asks a person then.
-      log.warn({ taskId, rule: decided.rule, ...describeError(error) }, "standing approval was not read or written");
+      log.warn({ taskId, rule: decided.rule, ...describeError(error) }, failed);
       return undefined;
     }
   }
 
+  const kindIn = (stopped: StoppedToAsk) => ({ tenant: stopped.call.tenant ?? DEFAULT_TENANT, id: kindOf(stopped) });
+
   return {
     now,
+    async lastApproved(stopped) {
+      if (!lastApproved) return "unknown";
+      const read = async () => (await lastApproved.read({ ...kindIn(stopped), nowMs: now() })) ?? "none";
+      return (await attempt(stopped, read, "the last approved call was not read")) ?? "unknown";
+    },
+    async noteApproved(stopped, { args, atMs }) {
+      const { taskId, call } = stopped;
+      const noted = { ...kindIn(stopped), taskId, principal: call.principal, approvedAtMs: atMs };
+      const note = async () => await lastApproved?.note({ ...noted, ...(args && { arguments: JSON.stringify(args) }) });
+      await attempt(stopped, note, "the last approved call was not written");
+    },
     async useStanding(stopped) {
-      const used = standing && (await attempt(stopped, () => useStanding(standing, stopped, now())));
+      const used = standing && (await attempt(stopped, () => useStanding(standing, stopped, now()), NOT_STANDING));
       if (!used) return undefined;
       count?.({ rule: stopped.decided.rule, did: "used" });
       await note(stopped, "used", { principal: stopped.call.principal, id: used.id });
       return used.id;
     },
     async grantStanding(stopped, { by, forMs }) {
-      const isGranted = standing && (await attempt(stopped, () => grantStanding(standing, stopped, { by, forMs, grantedAtMs: now() })));
+      const granted = { by, forMs, grantedAtMs: now() };
+      const isGranted = standing && (await attempt(stopped, () => grantStanding(standing, stopped, granted), NOT_STANDING));
       const { rule } = stopped.decided;
       if (isGranted === false) log.warn({ taskId: stopped.taskId, rule }, "standing approval was not given: the tenant has too many");
       if (!isGranted) return;

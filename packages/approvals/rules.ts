@@ -27,6 +27,7 @@ import {
   type Tool,
 } from "@parley/core";
 import { z } from "zod";
+import { COMPARED_WITH, type ComparedWith } from "./compare.ts";
 import { withDefaults } from "./defaults.ts";
 import { CONDITION_CHARS_MAX, type Condition, type ConditionInput, readCondition } from "./condition.ts";
 
@@ -76,6 +77,8 @@ export type Decision =
       readonly standing?: Standing;
       /** Arguments that whoever approves may change: all, or those with these names. */
       readonly edit?: true | readonly string[];
+      /** Whose last approved call is shown beside this one. */
+      readonly diff?: ComparedWith;
     };
 
 export type RuleAbout = Pick<AskAbout, "allow" | "remindMs" | "escalate">;
@@ -142,6 +145,7 @@ const rule = z.strictObject({
   remind: z.union([time, z.array(time).min(1).max(REMINDERS_MAX)]).optional(),
   escalate: z.union([step, z.array(step).min(1).max(ESCALATIONS_MAX)]).optional(),
   allow: z.array(z.enum(ALLOWANCES)).min(1).max(ALLOWANCES.length).optional(),
+  diff: z.enum(COMPARED_WITH).optional(),
   edit: z.union([z.boolean(), z.array(z.string().min(1).max(64)).min(1).max(100)]).optional(),
 });
 const shape = z.strictObject({
@@ -266,6 +270,7 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
     risk: given.risk,
     standing: given.standing,
     edit: given.edit,
+    diff: given.diff,
     remind: given.remind,
     escalate: given.escalate,
     allow: given.allow,
@@ -311,7 +316,12 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
     decide(digest) {
       if (action === "allow") return { type: "allow", rule: name };
       if (action === "deny") return { type: "deny", rule: name, version, title, reason: reason ?? "A rule of this deployment refuses it." };
-      const more = { ...(standing && { standing }), ...(given.edit && { edit: given.edit }), ...(about && { about }) };
+      const more = {
+        ...(standing && { standing }),
+        ...(given.edit && { edit: given.edit }),
+        ...(given.diff && { diff: given.diff }),
+        ...(about && { about }),
+      };
       return { type: "approve", rule: name, version, title, digest, audience, timeoutMs, redact, risk, ...more };
     },
   };

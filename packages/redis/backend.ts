@@ -5,6 +5,7 @@ import {
   type Repeats,
   type Ids,
   type KeptGrants,
+  type LastApproved,
   type Log,
   LONGEST_TIMER_MS,
   type Outbox,
@@ -52,6 +53,7 @@ import { DEFAULT_REDIS_SETTINGS, type RedisSettings } from "./settings.ts";
 import { createRates, type RateLimits } from "./callers/rates.ts";
 import { createSlots } from "./runs/slots.ts";
 import { createSnoozes } from "./callers/snoozes.ts";
+import { createLastApproved } from "./callers/last-approved.ts";
 import { createStandingApprovals } from "./callers/standing-approvals.ts";
 import { createServing, type ServingRegistry } from "./runs/serving.ts";
 import { createRedisStore } from "./tasks/store.ts";
@@ -96,6 +98,7 @@ export interface RedisBackend {
   /** Figures of approvals. */
   readonly approvals: ApprovalRecord;
   readonly standing: StandingApprovals;
+  readonly lastApproved: LastApproved;
   /** Limits of tools. */
   readonly slots: Slots;
   /** Grants for later tasks. Front ends and workers need the seal, operators do not. */
@@ -254,6 +257,7 @@ async function openBackend(settings: RedisSettings, { connections, ring, log, te
     mishaps: createMishaps({ redis, keys }),
     approvals: createApprovalRecord({ redis, keys }),
     standing: createStandingApprovals({ redis, keys }),
+    lastApproved: createLastApproved({ redis, keys, codec: content.codec }),
     censuses: createCensuses({ redis, keys, queue, partitions }),
     slots: createSlots({ redis, keys }),
     keptGrants: createGrantRegister({

@@ -29,6 +29,7 @@
  *   parley:rate:{<digest>}:<digest>         the same for a principal of it
  *   parley:approvals:{<digest>}:open …      figures of approvals: see approval-record.ts
  *   parley:approvals:{<digest>}:standing …  approvals for later calls: see standing-approvals.ts
+ *   parley:approvals:{<digest>}:last …      the last approved calls: see last-approved.ts
  *   parley:limit:{<digest>}:held …          slots of a tool's limit: see slots.ts
  *   parley:grants:{<digest>} …              what a person granted for later tasks: see kept-grants.ts
  *   parley:{p0}:granted                     who has such grants

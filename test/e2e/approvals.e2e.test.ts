@@ -24,7 +24,7 @@ const RULES = `
 default: deny
 rules:
   - { name: etc, title: Writing to etc, tools: [files_write_file], when: "args.path.contains('/etc/')", action: deny, reason: Nobody writes to etc. }
-  - { name: moves, title: Moving files, tools: [files_move_file], action: approve, by: { groups: [operations] }, not: caller, standing: { for: 1h, uses: 1 } }
+  - { name: moves, title: Moving files, tools: [files_move_file], action: approve, by: { groups: [operations] }, not: caller, diff: caller, standing: { for: 1h, uses: 1 } }
   - { name: rest, tools: [files_*], action: allow }
 `;
 
@@ -148,6 +148,11 @@ test("a client with tasks sees what its call waits for, and gets a refusal that 
   const waiting = await client.get(taskId);
   expect(waiting.statusMessage).toContain("Waits for approval: Moving files. Asked: group operations.");
   expect(waiting.inputRequests ?? {}).toEqual({});
+  const read = await fetch(api(`/${ask.taskId}/${ask.key}`), { headers: headers("bob") });
+  const { context } = (await read.json()) as { context: readonly { type: string; before?: string; after?: string }[] };
+  const compared = context.find(({ type }) => type === "diff");
+  expect(compared?.before).toContain("SDK-v2.txt.moved");
+  expect(compared?.after).toContain("kept.txt.moved");
   expect(await reply("bob", ask, "decline")).toBe(200);
   const ended = await until(async () => {
     const task = await client.get(taskId);

@@ -3,11 +3,15 @@
  * The gate, its rules and the front ends are those of a deployment.
  */
 import { execFile } from "node:child_process";
-import { mkdir } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { AxeBuilder } from "@axe-core/playwright";
-import { gated, readRules, type RulesConfig } from "@parley/approvals";
+import type { RulesConfig } from "@parley/approvals";
+import { openGate } from "@parley/approvals/every-process";
+import { fixedCatalogue } from "@parley/core";
+import { createMemoryLastApproved } from "@parley/core/memory";
 import { catalogue, defineTool } from "@parley/sdk";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -35,6 +39,7 @@ const RULES: RulesConfig = {
       not: "caller",
       risk: "high",
       edit: true,
+      diff: "caller",
     },
   ],
 };
@@ -61,10 +66,18 @@ const mail = defineTool({
   },
 });
 
-function offered() {
-  const rules = readRules(RULES);
-  if ("problems" in rules) throw new Error(rules.problems.join("\n"));
-  return gated(catalogue([mail]), { rules: () => rules, stopped: () => undefined });
+async function offered() {
+  const directory = await mkdtemp(join(tmpdir(), "parley-edited-"));
+  const file = join(directory, "rules.json");
+  await writeFile(file, JSON.stringify(RULES));
+  const silent = () => undefined;
+  const log = { debug: silent, info: silent, warn: silent, error: silent };
+  const gate = await openGate({ file, askTimeoutMaxMs: 86_400_000, log });
+  onTestFinished(async () => {
+    gate.close();
+    await rm(directory, { recursive: true });
+  });
+  return gate.wrap(fixedCatalogue(catalogue([mail])), { lastApproved: createMemoryLastApproved(), now: Date.now });
 }
 
 beforeAll(async () => {
@@ -87,7 +100,7 @@ describe.skipIf(command === undefined)("an approval whose arguments may be chang
   /** A call of Ann's that waits, and Bob's browser. */
   async function asked(options: object = {}) {
     const { fronts, services } = await deploy({
-      catalogue: offered(),
+      catalogue: await offered(),
       fronts: 2,
       visitors: {
         authenticate: ({ headers }) => {
@@ -118,7 +131,9 @@ describe.skipIf(command === undefined)("an approval whose arguments may be chang
       const { result } = await rpc(there, "tasks/get", { taskId }, { principal: "ann" });
       return result!["result"] as { readonly content: readonly { readonly text: string }[]; readonly _meta?: object };
     };
-    return { page, told, taskId, services };
+    const callAgain = async (args: object) =>
+      await rpc(here, "tools/call", { name: "send_mail", arguments: { ...ARGUMENTS, ...args } }, { principal: "ann" });
+    return { page, told, callAgain };
   }
 
   async function findNothing(page: Page): Promise<void> {
@@ -236,6 +251,36 @@ describe.skipIf(command === undefined)("an approval whose arguments may be chang
     expect(await told()).toMatchObject({ content: [{ text: "Sent to all@example.com." }] });
     expect(JSON.stringify(await told())).not.toContain("parley/edited");
     expect(sent).toEqual([ARGUMENTS]);
+  });
+
+  test("the next call stands beside the last one that was approved, in both themes and without script", async () => {
+    const { page, told, callAgain } = await asked({ bypassCSP: true });
+    await page.getByRole("link", { name: /Sending mail/ }).click();
+    await page.locator("#ask .context", { hasText: "No earlier approved call is known." }).waitFor();
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.locator("#sure").getByRole("button", { name: "Approve" }).click();
+    await told();
+    await callAgain({ to: "everyone@example.com", text: "Dear all,\nnothing below." });
+    await page.goto(page.url().replace(/[?].*/, ""));
+    await page.getByRole("link", { name: /Sending mail/ }).click();
+    const compared = page.locator("#ask .context", { hasText: "Changed since the last approved call, by the same caller" });
+    await compared.waitFor();
+    const changes = async (place: typeof compared) =>
+      [await place.locator("del").allInnerTexts(), await place.locator("ins").allInnerTexts()].map((all) =>
+        all.map((each) => each.replace(/^(Removed|Added):\s+/, "")),
+      );
+    const expected = [
+      ["to: all@example.com", "text > below."],
+      ["to: everyone@example.com", "text > nothing below."],
+    ];
+    expect(await changes(compared)).toEqual(expected);
+    await compared.scrollIntoViewIfNeeded();
+    await lookAt(page, "compared");
+    const bare = await browser.newContext({ javaScriptEnabled: false, extraHTTPHeaders: { "x-principal": "bob" } });
+    onTestFinished(() => bare.close());
+    const plain = await bare.newPage();
+    await plain.goto(page.url());
+    expect(await changes(plain.locator(".context"))).toEqual(expected);
   });
 
   test("a field that was emptied is refused at the field, and a change that the rules refuse does not run", async () => {

@@ -15,7 +15,7 @@ const TOOLS = join(import.meta.dirname, "tools/asks.ts");
 /** An approval that cannot be undone, whose arguments may be changed. */
 const RULES = `
 default: allow
-rules: [{ name: posts, title: Posting, tools: [post], action: approve, by: tenant, risk: high, edit: true }]
+rules: [{ name: posts, title: Posting, tools: [post], action: approve, by: tenant, risk: high, edit: true, diff: caller }]
 `;
 
 let directory: string;
@@ -140,6 +140,7 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
   test("an approval that cannot be undone has the call's arguments filled in, says what is wrong at the field, and what was changed", async () => {
     const on = await terminal("call", "post", "--to", "all", "--copies", "2");
     await on.shows("This cannot be undone. The fields show what will be done.");
+    await on.shows("No earlier approved call is known.");
     await begin(on);
     // What stands there is what the tool gets.
     await on.shows(/to[^\n]*\n[^\n]*all/);
@@ -155,6 +156,8 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     await on.shows("posted 3 to all");
     await on.shows(`The approver changed an argument of this call: {"copies":3}.`);
     expect(await on.ended()).toBe(0);
+    const again = await terminal("call", "post", "--to", "all", "--copies", "4");
+    await again.shows(/- copies: 3\s+│?\s*\n.*\+ copies: 4/);
   });
 
   test("a choice that is the empty string is another answer than none", async () => {

@@ -9,4 +9,5 @@ export * from "./sessions.ts";
 export * from "./slots.ts";
 export * from "./snoozes.ts";
 export * from "./standing-approvals.ts";
+export * from "./last-approved.ts";
 export * from "./store.ts";
