@@ -176,6 +176,23 @@ test("two callers of one name are told apart in the list, beside it, where quest
   expect(answers).toMatch(/Ann Lee \(sub:8\)[^]*Ann Lee \(ann@acme[.]io\)/);
 });
 
+test.each([
+  ["due", ["Late", "Soon", "Urgent", "Long"]],
+  ["priority", ["Urgent", "Late", "Soon", "Long"]],
+  ["deadline", ["Soon", "Urgent", "Long", "Late"]],
+] as const)("the list is in the order %s, and its links keep that", async (order, expected) => {
+  const { open } = await asked([
+    ["pay", { message: "Long", group: "finance", timeout: "3 days" }],
+    ["pay", { message: "Soon", group: "finance", timeout: "1 day" }],
+    ["pay", { message: "Urgent", group: "finance", timeout: "2 days", priority: "urgent" }],
+    ["pay", { message: "Late", group: "finance", timeout: "4 days", dueMs: 3_600_000 }],
+  ]);
+  const { text } = await open(`?order=${order}`, "bob");
+  expect(listed(text)).toEqual(expected);
+  expect(text).toContain(`<option value="${order}" selected>`);
+  expect(text).toMatch(new RegExp(`href="inbox\\?order=${order}&amp;ask=`));
+});
+
 test("filters narrow the list and are kept by its links; what is no filter filters nothing", async () => {
   const { open } = await asked([
     ["pay", { message: "Urgent?", group: "finance", priority: "urgent" }],

@@ -4,7 +4,7 @@
  * A client parks one task. The store writes the others in a pipeline, as a front end and a worker would have (create, begin, park), because
  * a million lifecycles would take half an hour.
  */
-import type { Audience, Task } from "@parley/core";
+import type { Ask, AskAbout, Audience, Task } from "@parley/core";
 import { connectRedis, type RedisBackend } from "@parley/redis";
 import type { Benchmark, Figures, Metric } from "../benchmark.ts";
 import { createClient, type Client } from "../client.ts";
@@ -154,10 +154,16 @@ export interface Filling {
   readonly taskIds: string[];
   /** Whom the asks of a task are put to; those of the model by default. */
   readonly audienceOf?: (number: number) => Audience;
+  /** What the question of such a task says about itself. */
+  readonly aboutOf?: (number: number) => AskAbout | undefined;
 }
 
 /** Writes `count` tasks like `model`. */
-export async function fill({ store, ids, now }: RedisBackend, model: Task, { count, taskIds, audienceOf }: Filling): Promise<void> {
+export async function fill(
+  { store, ids, now }: RedisBackend,
+  model: Task,
+  { count, taskIds, audienceOf, aboutOf }: Filling,
+): Promise<void> {
   let written = 0;
   await inParallel(TOGETHER, count, async () => {
     const number = (written += 1);
@@ -167,7 +173,12 @@ export async function fill({ store, ids, now }: RedisBackend, model: Task, { cou
     const nowMs = now();
     const dueAtMs = nowMs + WAITS_MS;
     const audience = audienceOf?.(number);
-    const asks = model.asks.map((ask) => ({ ...ask, askedAtMs: nowMs, deadlineMs: dueAtMs, ...(audience && { audience }) }));
+    const about = aboutOf?.(number);
+    const asks = model.asks.map((ask): Ask => {
+      const { request } = ask;
+      const saying = about && request.type === "form" ? { request: { ...request, about } } : {};
+      return { ...ask, askedAtMs: nowMs, deadlineMs: dueAtMs, ...(audience && { audience }), ...saying };
+    });
     await store.create({ taskId, call: { ...model.call, createdAtMs: nowMs, arguments: ARGUMENTS, seed: ids.token() }, graceMs: GRACE_MS });
     await store.begin({ taskId, run: 1, token, nowMs, leaseMs: LEASE_MS });
     const { type } = await store.park({ taskId, token, nowMs, entries: [], asks, dueAtMs, attempt: 0, graceMs: GRACE_MS });

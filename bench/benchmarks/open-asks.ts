@@ -4,6 +4,7 @@
  *
  * A client parks one task. The store writes the others, as in growth.ts.
  */
+import type { AskAbout } from "@parley/core";
 import { connectRedis } from "@parley/redis";
 import { startIssuer } from "../../test/support/issuer.ts";
 import type { Benchmark, Metric } from "../benchmark.ts";
@@ -21,9 +22,23 @@ const READS = 300;
 const LOOKS = {
   list: "asks?limit=50",
   byDeadline: "asks?limit=50&order=deadline",
+  byDue: "asks?limit=50&order=due",
+  byPriority: "asks?limit=50&order=priority",
   count: "asks/count",
 } as const;
 type Look = keyof typeof LOOKS;
+
+/** Of each group in turn: most questions say neither when they are wanted nor how urgent they are. */
+const ABOUT: readonly (AskAbout | undefined)[] = [
+  undefined,
+  { dueMs: 3_600_000 },
+  undefined,
+  { priority: "urgent" },
+  undefined,
+  { dueMs: 86_400_000, priority: "low" },
+  undefined,
+  undefined,
+];
 
 export function openAsks({ quick, million }: { quick: boolean; million: boolean }): Benchmark {
   const sizes = [1_000, 10_000, ...(quick ? [] : [100_000]), ...(million ? [1_000_000] : [])];
@@ -69,6 +84,7 @@ export function openAsks({ quick, million }: { quick: boolean; million: boolean 
               count: size - filled,
               taskIds: [],
               audienceOf: (number) => ({ to: { groups: [groupOf(number)] } }),
+              aboutOf: (number) => ABOUT[Math.floor(number / GROUPS) % ABOUT.length],
             });
             bytes += (await usedMemory(redis)) - before;
             filled = size;
@@ -101,6 +117,8 @@ export function openAsks({ quick, million }: { quick: boolean; million: boolean 
         [
           { look: "list", what: "a page of 50, oldest first" },
           { look: "byDeadline", what: "a page of 50 by deadline" },
+          { look: "byDue", what: "a page of 50 by when they are wanted" },
+          { look: "byPriority", what: "a page of 50 by priority" },
           { look: "count", what: "the count" },
         ].flatMap(({ look, what }) =>
           sizes.flatMap((size): Metric[] => {

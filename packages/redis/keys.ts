@@ -12,7 +12,9 @@
  *   parley:{p0}:outbox                      what other systems may want to hear: see outbox.ts
  *   parley:{p0}:owner:<digest>              tasks of one principal
  *   parley:{p0}:asked:<digest>:age          open asks by a name in their audience
- *   parley:{p0}:asked:<digest>:deadline     the same by deadline; both created by scripts/task.lua
+ *   parley:{p0}:asked:<digest>:deadline     the same by deadline
+ *   parley:{p0}:asked:<digest>:due          those that say when they are wanted; all of these created by scripts/task.lua
+ *   parley:{p0}:asked:<digest>:priority     those that are more or less urgent than others
  *   parley:{p0}:answered:<digest>           what one person has answered; created by scripts/answer.lua
  *   parley:{p0}:asked                       a channel: open asks changed; the name is made by scripts/task.lua
  *   parley:{p0}:once:<digest>               the task that was created with an idempotency key
@@ -89,7 +91,7 @@ export interface Keys {
   webhook(name: string): readonly [state: string, dead: string];
   owner(partition: number, principal: string): string;
   /** Open asks by a name in their audience, of which this is the digest. */
-  asked(partition: number, digest: string, by: "age" | "deadline"): string;
+  asked(partition: number, digest: string, by: "age" | "deadline" | "due" | "priority"): string;
   /** What a person has answered, of whom this is the digest. */
   answered(partition: number, digest: string): string;
   /** The channel that names the audiences of asks that were opened or closed. */

@@ -1072,7 +1072,7 @@ export interface operations {
                 readonly priority?: "urgent" | "high" | "normal" | "low";
                 /** @description What the caller has put aside: `only` that, or `any` question. Without it that is left out */
                 readonly snoozed?: "only" | "any";
-                readonly order?: "oldest" | "newest" | "deadline";
+                readonly order?: "oldest" | "newest" | "deadline" | "due" | "priority";
                 /** @description Entries per page */
                 readonly limit?: number;
                 /** @description `nextCursor` of the page before, in the same order and with the same filters */
@@ -1124,7 +1124,7 @@ export interface operations {
                 readonly priority?: "urgent" | "high" | "normal" | "low";
                 /** @description What the caller has put aside: `only` that, or `any` question. Without it that is left out */
                 readonly snoozed?: "only" | "any";
-                readonly order?: "oldest" | "newest" | "deadline";
+                readonly order?: "oldest" | "newest" | "deadline" | "due" | "priority";
                 /** @description Entries per page */
                 readonly limit?: number;
                 /** @description `nextCursor` of the page before, in the same order and with the same filters */

@@ -11,7 +11,11 @@ export function addInbox(program: Command): void {
     .option("--asked-after <time>", "Only questions asked after this time, such as 2026-12-24T18:00:00Z")
     .option("--asked-before <time>", "Only questions asked before this time")
     .option("--deadline-before <time>", "Only questions that close before this time")
-    .addOption(new Option("--order <order>", "Order of the questions").choices(["oldest", "newest", "deadline"]).default("oldest"))
+    .addOption(
+      new Option("--order <order>", "Order of the questions")
+        .choices(["oldest", "newest", "deadline", "due", "priority"])
+        .default("oldest"),
+    )
     .option("-l, --limit <number>", "Maximum number of questions", atLeastOne, 100)
     .option("--list", "Print the questions with the commands to answer them, and do not ask them")
     .option("-w, --watch", "Keep running: print the questions, each new one, and how they end, and do not ask them")

@@ -25,6 +25,8 @@ export const DE: Texts = {
     anyTool: "Alle Werkzeuge",
     order: "Reihenfolge",
     byDeadline: "Frist, die nächste zuerst",
+    byDue: "Antwort erwünscht bis, das nächste zuerst",
+    byPriority: "Dringendste zuerst",
     byAge: "Älteste zuerst",
     anyPriority: "Jede Dringlichkeit",
     normal: "Normal",

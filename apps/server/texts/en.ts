@@ -29,6 +29,8 @@ export const EN = {
     anyTool: "All tools",
     order: "Order",
     byDeadline: "Deadline, soonest first",
+    byDue: "Answer wanted by, soonest first",
+    byPriority: "Most urgent first",
     byAge: "Oldest first",
     anyPriority: "Any priority",
     normal: "Normal",

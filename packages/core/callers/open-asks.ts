@@ -11,17 +11,48 @@
 import type { Caller } from "./caller.ts";
 import { namesOfPerson } from "./names.ts";
 import type { EntryOutcome } from "../journal.ts";
-import type { Ask, Audience, ThreadEntry } from "../task.ts";
+import { type Ask, type Audience, PRIORITIES, type ThreadEntry } from "../task.ts";
 
-/** `oldest`: those that were asked first. `deadline`: those that end first. */
-export const ASK_ORDERS = ["oldest", "newest", "deadline"] as const;
+/**
+ * `oldest`: those that were asked first. `deadline`: those that end first. `due`: those that are wanted first; one that does not say when is wanted by
+ * its deadline. `priority`: the most urgent, and of those as `due` has them.
+ */
+export const ASK_ORDERS = ["oldest", "newest", "deadline", "due", "priority"] as const;
 export type AskOrder = (typeof ASK_ORDERS)[number];
 
-/** Where an ask stands in an order: by the time it was asked, or its deadline, then by task and key. */
+/** Where an ask stands in an order: by `placeMs`, then by task and key. */
 export interface AskPlace {
   readonly atMs: number;
   readonly taskId: string;
   readonly key: string;
+  /** The ask has another place in this order: this one only says how far a page is. */
+  readonly isElsewhere?: true;
+}
+
+/** Between two priorities. Times are below it until the year 2286. */
+export const PRIORITY_STEP = 1e13;
+
+/** In milliseconds, and for `priority` with as many PRIORITY_STEP as there are higher priorities. */
+export function placeMs(order: AskOrder, { askedAtMs, deadlineMs, request }: Pick<Ask, "askedAtMs" | "deadlineMs" | "request">): number {
+  const { dueMs, priority = "normal" } = ("about" in request && request.about) || {};
+  const wantedMs = dueMs === undefined ? deadlineMs : askedAtMs + dueMs;
+  switch (order) {
+    case "oldest":
+    case "newest":
+      return askedAtMs;
+    case "deadline":
+      return deadlineMs;
+    case "due":
+      return wantedMs;
+    case "priority":
+      return wantedMs + PRIORITIES.indexOf(priority) * PRIORITY_STEP;
+  }
+}
+
+/** Orders in which an ask has a place that does not follow from its deadline: a store keeps it for those asks alone. */
+export function ownOrders({ request }: Pick<Ask, "request">): readonly ("due" | "priority")[] {
+  const { dueMs, priority = "normal" } = ("about" in request && request.about) || {};
+  return [...(dueMs === undefined ? [] : (["due"] as const)), ...(priority === "normal" ? [] : (["priority"] as const))];
 }
 
 export interface AskedRequest {

@@ -13,6 +13,7 @@ import {
   inAskOrder,
   namesOfAsk,
   namesOfAudience,
+  placeMs,
 } from "../callers/open-asks.ts";
 import { DEFAULT_TENANT } from "../callers/caller.ts";
 import { canonicalJson } from "../values/canonical-json.ts";
@@ -759,8 +760,8 @@ function isOwnQuestion(open: Open): open is Ask {
   return isQuestion(open) && !open.route;
 }
 
-function placeOf(order: AskOrder, taskId: string, { key, askedAtMs, deadlineMs }: Ask): AskPlace {
-  return { atMs: order === "deadline" ? deadlineMs : askedAtMs, taskId, key };
+function placeOf(order: AskOrder, taskId: string, ask: Ask): AskPlace {
+  return { atMs: placeMs(order, ask), taskId, key: ask.key };
 }
 
 /** The generation that asked this key: `name@2#3` belongs to the second restart. */

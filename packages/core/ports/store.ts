@@ -12,6 +12,7 @@ import type { Over, TaskQuotas } from "../callers/quotas.ts";
 import type { Given, Journal, JournalLine, KeyedEntry } from "../journal.ts";
 import type {
   Answer,
+  Ask,
   AskThread,
   AwaitedCall,
   Call,
@@ -248,6 +249,8 @@ export interface ThreadRequest {
   readonly thread: Omit<AskThread, "revision">;
   /** To whom it is handed on or escalated: the ask is found under these names too, as namesOfAudience returns them. */
   readonly handedTo?: readonly string[];
+  /** Of the ask: where it stands under these names. */
+  readonly places?: Pick<Ask, "askedAtMs" | "deadlineMs" | "request">;
   /** What the outbox says of it, besides to whom it is handed on. */
   readonly tells?: readonly ThreadNews[];
   /** The task's tenant, in which those are; absent for the default one. */

@@ -49,7 +49,9 @@ export type Joined =
   /** It is closed. */
   | { readonly type: "late" };
 
-type Wanted = (Written & Pick<ThreadRequest, "handedTo">) | Exclude<Joined, { readonly type: "claimed" | "commented" | "delegated" }>;
+type Wanted =
+  | (Written & Pick<ThreadRequest, "handedTo" | "places">)
+  | Exclude<Joined, { readonly type: "claimed" | "commented" | "delegated" }>;
 
 /** Each failed try means that somebody else did something. */
 const TRIES_MAX = 20;
@@ -110,7 +112,7 @@ export async function delegateAsk(services: Services, { to, reason, ...ref }: De
     // Without identity there is nobody to hand it to.
     if (!from) return { type: caller.authenticatedBy === "nobody" ? "forbidden" : "accepted" };
     const written = delegated(ask, history, { caller, nowMs, from, to, reason });
-    return written ? { ...written, handedTo: namesOfAudience({ to }) } : { type: "full" };
+    return written ? { ...written, handedTo: namesOfAudience({ to }), places: ask } : { type: "full" };
   });
 }
 

@@ -60,6 +60,31 @@ describe("a list of asks", () => {
     expect(await keys({ deadlineBeforeMs: NOW_MS + HOUR })).toStrictEqual(["b"]);
   });
 
+  test.each(["due", "priority"] as const)(
+    "pages in the order %s through own tasks and others', each ask once, whether it says so or not",
+    async (order) => {
+      const { services, put } = inMemory();
+      const MINUTE = 60_000;
+      const said = { a: { dueMs: 5 * MINUTE }, b: {}, c: { priority: "urgent" }, d: { dueMs: MINUTE, priority: "low" }, e: {} } as const;
+      for (const [index, [key, about]] of Object.entries(said).entries()) {
+        const request = { type: "form", message: key, schema: { type: "object" }, about } as const;
+        const ask = anAsk(key, { request, deadlineMs: NOW_MS + (50 - 10 * index) * MINUTE });
+        if (index % 2) await put([ask], { principal: "frida" });
+        else await put([{ ...ask, audience: finance }]);
+      }
+      for (const limit of [1, 2, 10]) {
+        const seen: string[] = [];
+        let cursor: string | undefined;
+        do {
+          const page = await listAsks(services, { caller: frida, order, limit, ...(cursor !== undefined && { cursor }) });
+          seen.push(...page.asks.map(({ key }) => key));
+          cursor = page.nextCursor;
+        } while (cursor !== undefined);
+        expect(seen.join("")).toBe(order === "due" ? "daecb" : "caebd");
+      }
+    },
+  );
+
   test.each(["oldest", "newest", "deadline"] as const)(
     "pages in the order %s through own tasks and others', each ask once",
     async (order) => {

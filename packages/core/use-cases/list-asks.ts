@@ -7,7 +7,7 @@
  * The policy decides about each ask as it is read. A page looks at a bounded number of asks: if a filter leaves out
  * most of them, the page is short and has a cursor.
  */
-import { type AskOrder, type AskPlace, inAskOrder, namesOfCaller } from "../callers/open-asks.ts";
+import { type AskOrder, type AskPlace, inAskOrder, namesOfCaller, placeMs } from "../callers/open-asks.ts";
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import { cut } from "../values/cut.ts";
 import { delegatedByOf, may, owns } from "../callers/policy.ts";
@@ -151,9 +151,9 @@ export async function listAsks(
     const last = isRead ? undefined : found.at(-1);
     const isNext = (place: AskPlace) => (!from || inAskOrder(order, place, from) > 0) && (!last || inAskOrder(order, place, last) <= 0);
     const places = distinct(order, [...own.filter(isNext), ...found]).slice(0, LOOKED_MAX - looked);
-    const shown = await Promise.all(places.map((place) => read(place)));
+    const shown = await Promise.all(places.map(async (place) => (place.isElsewhere ? undefined : await read(place))));
     for (const [index, place] of places.entries()) {
-      const ask = shown[index];
+      const ask = shown[index]?.summary;
       if (ask && matches(ask, filter)) {
         if (asks.length === limit && after) return { asks, nextCursor: formatCursor(order, after) };
         asks.push(ask);
@@ -175,7 +175,14 @@ export async function countAsks(
   return { count: asks.length, isMore: nextCursor !== undefined };
 }
 
-type Read = (place: Pick<AskPlace, "taskId" | "key">) => Promise<AskSummary | undefined>;
+interface Listed {
+  readonly taskId: string;
+  readonly key: string;
+  readonly ask: Ask;
+  readonly summary: AskSummary;
+}
+
+type Read = (place: Pick<AskPlace, "taskId" | "key">) => Promise<Listed | undefined>;
 
 /** Reads each task once, and of its asks those that the caller may answer. */
 function readerOf(
@@ -192,16 +199,15 @@ function readerOf(
     const ask = task?.asks.find((open) => open.key === key);
     if (!task || !ask || !isForPerson(ask) || !may(caller, "answer", task, ask) || hasAccepted(caller, task.call, ask)) return undefined;
     const snooze = snoozeOf(taskId, ask);
-    return { ...summaryOfAsk(caller, task, ask, nowMs), ...(snooze && { snoozedUntilMs: snooze.untilMs }) };
+    const summary = { ...summaryOfAsk(caller, task, ask, nowMs), ...(snooze && { snoozedUntilMs: snooze.untilMs }) };
+    return { taskId, key, ask, summary };
   };
 }
 
 /** The places of what the caller has put aside and may still answer. */
 async function placesOf(snoozes: readonly Snooze[], read: Read, order: AskOrder): Promise<readonly AskPlace[]> {
   const asks = await Promise.all(snoozes.map((snooze) => read(snooze)));
-  return asks.flatMap((ask) =>
-    ask ? [{ taskId: ask.taskId, key: ask.key, atMs: order === "deadline" ? ask.deadlineMs : ask.askedAtMs }] : [],
-  );
+  return asks.flatMap((each) => (each ? [{ taskId: each.taskId, key: each.key, atMs: placeMs(order, each.ask) }] : []));
 }
 
 /** Whether a person answers it. Sampling and roots are requests to a client. */
@@ -218,9 +224,9 @@ async function ownPlaces(store: Services["store"], caller: Caller, order: AskOrd
     const page = await store.list({ principal: caller.principal, limit: OWN_TASKS_TOGETHER, ...(cursor !== undefined && { cursor }) });
     const waiting = page.tasks.filter((task) => task.status === "input_required" && owns(caller, task));
     for (const task of await Promise.all(waiting.map(({ id }) => turn(() => store.load(id))))) {
-      for (const { key, route, askedAtMs, deadlineMs } of task?.asks ?? []) {
-        const at = route ?? { taskId: task?.id ?? "", key };
-        places.push({ ...at, atMs: order === "deadline" ? deadlineMs : askedAtMs });
+      for (const ask of task?.asks ?? []) {
+        const at = ask.route ?? { taskId: task?.id ?? "", key: ask.key };
+        places.push({ ...at, atMs: placeMs(order, ask) });
       }
     }
     seen += page.tasks.length;
@@ -235,7 +241,7 @@ function distinct(order: AskOrder, places: readonly AskPlace[]): AskPlace[] {
   const sorted = places.toSorted((a, b) => inAskOrder(order, a, b));
   return sorted.filter((place, index) => {
     const before = sorted[index - 1];
-    return !before || before.taskId !== place.taskId || before.key !== place.key;
+    return before?.taskId !== place.taskId || before.key !== place.key || before.atMs !== place.atMs;
   });
 }
 
@@ -290,7 +296,7 @@ export function namedOf(caller: Caller, person: Participant): Named {
   return { principal: by, ...(name !== undefined && { name }), isCaller: isParticipant(caller, person) };
 }
 
-const CURSOR = /^(oldest|newest|deadline)\.(\d{1,16})\.([\w~-]{1,200})\.(\S{1,500})$/;
+const CURSOR = /^(oldest|newest|deadline|due|priority)\.(\d{1,16})\.([\w~-]{1,200})\.(\S{1,500})$/;
 
 function formatCursor(order: AskOrder, { atMs, taskId, key }: AskPlace): string {
   return `${order}.${atMs}.${taskId}.${key}`;

@@ -41,7 +41,7 @@ async function promptAsk(services: Services, task: Task, asked: Ask): Promise<As
       digest,
       ...(thread && { seen: thread.revision }),
       ...written,
-      ...(escalations.length > 0 && { handedTo: escalations.flatMap(namesOfAudience) }),
+      ...(escalations.length > 0 && { handedTo: escalations.flatMap(namesOfAudience), places: ask }),
       tells: [...(reminded === undefined ? [] : (["reminded"] as const)), ...(escalations.length === 0 ? [] : (["escalated"] as const))],
       ...(call.tenant !== undefined && { tenant: call.tenant }),
       nowMs,

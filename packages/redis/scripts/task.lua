@@ -190,8 +190,8 @@ local cancel_child, note_closed
 -- In outbox/post.lua.
 local post
 
--- ── the index of open asks: for each name in an audience two sorted sets, by the time of the ask and by its deadline. It narrows and never
--- grants (core's policy.ts). An ask to its task's owner alone has no entry and costs nothing. ──
+-- ── the index of open asks: for each name in an audience two sorted sets, by the time of the ask and by its deadline, and two more for asks that
+-- say when they are wanted or how urgent they are. It narrows and never grants (core's policy.ts). An ask to its task's owner alone has no entry and costs nothing. ──
 
 local ASKED = string.gsub(due, 'due$', 'asked:')
 -- The sets outlive their newest entry by this long, so that nothing stays behind tasks that were deleted by hand.
@@ -206,12 +206,24 @@ local APPROVAL = ' !approval'
 
 local function is_approval(names) return names and string.find(names, APPROVAL, 1, true) ~= nil end
 
+-- Behind them also `!due=<score>` and `!priority=<score>`, of asks that say when they are wanted or how urgent they are: each has a set of its
+-- own under every name. Other asks are found in the sets that all have, so they pay nothing (asked/page.lua).
+local function orders_of(names)
+  local orders = {}
+  if not string.find(names, '!', 1, true) then return orders end
+  for set, score in string.gmatch(names, '!(%a+)=(%d+)') do orders[#orders + 1] = { ':' .. set, score } end
+  return orders
+end
+
+-- Visits a place with its set, its member and, of a set that not all asks are in, its score.
 local function each_place(key, names, visit)
   local member = own_id() .. ' ' .. key
+  local orders = orders_of(names)
   for name in string.gmatch(names, '%S+') do
     if string.sub(name, 1, 1) ~= '!' then
       visit(ASKED .. name .. ':age', member)
       visit(ASKED .. name .. ':deadline', member)
+      for _, order in ipairs(orders) do visit(ASKED .. name .. order[1], member, order[2]) end
     end
   end
 end
@@ -223,8 +235,8 @@ local function place_ask(key, ask, names)
   local asked_at_ms, timeout_ms = string.match(ask, '^%S+ %S+ (%S+) (%S+)')
   local deadline_ms = string.format('%.0f', asked_at_ms + timeout_ms)
   local expires_at_ms = string.format('%.0f', asked_at_ms + ASKED_MS)
-  each_place(key, names, function(set, member)
-    redis.call('ZADD', set, string.sub(set, -4) == ':age' and asked_at_ms or deadline_ms, member)
+  each_place(key, names, function(set, member, score)
+    redis.call('ZADD', set, score or string.sub(set, -4) == ':age' and asked_at_ms or deadline_ms, member)
     redis.call('PEXPIREAT', set, expires_at_ms)
   end)
 end

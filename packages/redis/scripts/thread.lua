@@ -4,7 +4,7 @@ KEYS  task journal feed due
       audit    stream  audit records of the partition
 ARGV  key, digest (of the ask that the writer read), seen (the revision of the thread that the writer read; '': none), thread (sealed; what
       every reader of the task sees), history (sealed), names (digests of the names to which the ask is handed on or escalated, separated by
-      spaces; '': none), tells (what the outbox says besides that, separated by spaces), now_ms, audit_record ('': none), audit_length_max
+      spaces, and behind them words as park.lua takes; '': none), tells (what the outbox says besides that, separated by spaces), now_ms, audit_record ('': none), audit_length_max
 
 Returns 'accepted' | 'overtaken' | 'late'.
 
@@ -23,7 +23,8 @@ local function enter_more(own_key, ask, more)
   end
   if #new == 0 then return end
   redis.call('HSET', journal, 'asked ' .. own_key, known .. ' ' .. table.concat(new, ' '))
-  place_ask(own_key, ask, table.concat(new, ' '))
+  -- With the words behind all names, which say in which sets it is.
+  place_ask(own_key, ask, table.concat(new, ' ') .. (string.match(known, ' !.*$') or ''))
 end
 
 local function write()
@@ -42,7 +43,7 @@ local function write()
   count_more(state, added)
   if names ~= '' then enter_more(key, string.match(ask, '^%S+ %S+ (.*)$'), names) end
   local asked = redis.call('HGET', journal, 'asked ' .. key)
-  if names ~= '' then handed_on = key .. '\n' .. names .. (is_approval(asked) and APPROVAL or '') end
+  if names ~= '' then handed_on = key .. '\n' .. string.gsub(names, ' !%S+', '') .. (is_approval(asked) and APPROVAL or '') end
   if asked then
     audiences[own_id() .. ' ' .. key] = asked
     tell_asked(asked)

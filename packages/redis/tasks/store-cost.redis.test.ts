@@ -2,10 +2,12 @@
  * How many commands each step of a plain task's life costs Redis, including those in scripts: quorums, children,
  * limits and events are paid for by the tasks that use them. What a stream of a session costs. And how long a sweep takes if very many tasks are overdue.
  */
+import { randomUUID } from "node:crypto";
+import { ASK_ORDERS, type AskOrder } from "@parley/core";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { aLife, anAsk, newTaskId } from "../../../test/contract/builders.ts";
-import { type OpenRedis, openRedis } from "../../../test/contract/open-redis.ts";
+import { keysOf, type OpenRedis, openRedis } from "../../../test/contract/open-redis.ts";
 import { aSession } from "../../../test/contract/session-contract.ts";
 import { type SharedRedis, startOwnRedis } from "../../../test/support/shared-redis.ts";
 
@@ -101,6 +103,51 @@ test("a question to a group costs an entry in two sets, and a page of what a per
     page: "evalsha 1, hexists 1, zrangebyscore 50",
     answer: "evalsha 1, hdel 2, hget 3, hkeys 1, hset 2, publish 2, zadd 1, zrem 2",
   });
+});
+
+test("a question that says when it is wanted and how urgent it is costs two entries more, and a page by either two commands a group", async () => {
+  const taskId = newTaskId();
+  const life = aLife(opened.store, () => taskId);
+  await life.create();
+  const token = await life.begin({ taskId, run: 1 });
+  const ask = anAsk("name", { audience: { to: { groups: ["7"] } } });
+  const request = { ...ask.request, about: { dueMs: 60_000, priority: "urgent" } } as typeof ask.request;
+  const page = (order: AskOrder) => opened.store.asked({ names: ["group 6", "group 7", "group 8"], order, limit: 10 });
+  await page("oldest"); // the script is loaded
+
+  expect({
+    park: await commandsOf(() => life.park(taskId, token, [{ ...ask, request }])),
+    due: await commandsOf(() => page("due")),
+    priority: await commandsOf(() => page("priority")),
+    answer: await commandsOf(() => life.answer(taskId, "name", "Ann")),
+  }).toEqual({
+    park: "evalsha 1, hexists 1, hget 1, hkeys 1, hset 2, hsetnx 2, pexpireat 4, publish 2, zadd 5",
+    due: "evalsha 1, hexists 2, zrangebyscore 6, zscore 1",
+    priority: "evalsha 1, hexists 3, zrangebyscore 9, zscore 2",
+    answer: "evalsha 1, hdel 2, hget 3, hkeys 1, hset 2, publish 2, zadd 1, zrem 4",
+  });
+});
+
+test("what a version that does not know the orders has put into the index is found in each of them, once, and what it closed leaves them", async () => {
+  const life = aLife(opened.store, () => newTaskId());
+  const names = [`group ${randomUUID()}`];
+  const ask = anAsk("name", { audience: { to: { groups: [names[0]!.slice(6)] } } });
+  const request = { ...ask.request, about: { dueMs: 60_000, priority: "urgent" } } as typeof ask.request;
+  const taskId = await life.parked([{ ...ask, request }]);
+  const sets = (await keysOf(opened.redis, opened.prefix)).filter((key) => /:asked:.*:(due|priority)$/.test(key));
+  const has = async (set: string) => (await opened.redis.zscore(set, `${taskId} name`)) !== null;
+  const own = (await Promise.all(sets.map(async (set) => ((await has(set)) ? [set] : [])))).flat();
+  expect(own).toHaveLength(2);
+  const found = async (order: AskOrder) =>
+    (await opened.store.asked({ names, order, limit: 10 })).filter(({ isElsewhere }) => !isElsewhere).length;
+  for (const set of own) await opened.redis.zrem(set, `${taskId} name`);
+  for (const order of ASK_ORDERS) expect(await found(order), order).toBe(1);
+
+  // As if it was closed by such a process: only the two sets that it knows were left.
+  for (const set of own) await opened.redis.zadd(set, "1", `${taskId} name`);
+  await opened.redis.hdel(`${own[0]!.replace(/:asked:.*/, "")}:task:${taskId}`, "ask:name");
+  for (const order of ["due", "priority"] as const) expect(await found(order), order).toBe(0);
+  expect(await Promise.all(own.map(has))).toEqual([false, false]);
 });
 
 test("a stream of a session is held, and left to another, with as few commands for many questions as for one", async () => {

@@ -58,6 +58,7 @@ import {
   askFields,
   isEntryKey,
   openJson,
+  ordersOf,
   packAcceptances,
   packArguments,
   packAsk,
@@ -484,7 +485,7 @@ export function createRedisStore({
       );
     },
 
-    async writeThread({ taskId, key, digest, seen, thread, history, handedTo = [], tells = [], tenant, nowMs, audit }) {
+    async writeThread({ taskId, key, digest, seen, thread, history, handedTo = [], places, tells = [], tenant, nowMs, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "late";
       return await withContent(taskId, (content) =>
@@ -495,7 +496,8 @@ export function createRedisStore({
             seen,
             thread: content.seal(`thread ${key}`, JSON.stringify(thread)),
             history: content.seal(`history ${key}`, JSON.stringify(history)),
-            names: handedTo.length === 0 ? "" : handedTo.map(codec.askedBy(taskId, tenant)).join(" "),
+            names:
+              handedTo.length === 0 ? "" : [...handedTo.map(codec.askedBy(taskId, tenant)), ...(places ? ordersOf(places) : [])].join(" "),
             tells: tells.join(" "),
             nowMs,
             audit: auditRecord(content, audit),

@@ -30,8 +30,10 @@ import {
   type Open,
   type Page,
   type Outcome,
+  ownOrders,
   type Owed,
   type ParentLink,
+  placeMs,
   answersIn,
   split,
   type Task,
@@ -175,6 +177,11 @@ export function packAsk(content: Content, ask: Open, position: number): string {
 /** As in scripts/task.lua. */
 const APPROVAL = "!approval";
 
+/** The sets that an ask has a place in because it says when it is wanted, or how urgent it is; as in scripts/task.lua. */
+export function ordersOf(ask: Pick<Ask, "askedAtMs" | "deadlineMs" | "request">): string[] {
+  return ownOrders(ask).map((order) => `!${order}=${placeMs(order, ask)}`);
+}
+
 /** With keys, digests and the names under which they are found, as scripts take them. */
 export function packAsks(
   content: Content,
@@ -185,7 +192,8 @@ export function packAsks(
     const audience = "audience" in ask ? ask.audience : undefined;
     const names = audience ? namesOfAudience(audience).map(askedBy()) : [];
     const isApproval = ask.request.type === "form" && ask.request.about?.isApproval === true;
-    return [ask.key, ask.digest, packAsk(content, ask, position), (isApproval && audience ? [...names, APPROVAL] : names).join(" ")];
+    const all = audience ? [...names, ...ordersOf(ask as Ask), ...(isApproval ? [APPROVAL] : [])] : names;
+    return [ask.key, ask.digest, packAsk(content, ask, position), all.join(" ")];
   });
 }
 

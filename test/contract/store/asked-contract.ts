@@ -1,5 +1,16 @@
 /** The index of open asks, and how asks ended. */
-import { ANSWERED_MAX, type AskedRequest, type AskOrder, type Audience, namesOfAudience } from "@parley/core";
+import {
+  ANSWERED_MAX,
+  ASK_ORDERS,
+  type Ask,
+  type AskedRequest,
+  type AskOrder,
+  type AskPlace,
+  type Audience,
+  namesOfAudience,
+  placeMs,
+  type Priority,
+} from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { accept, aCall, anAsk, GRACE_MS, HOUR_MS, LEASE_MS, newToken } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
@@ -18,12 +29,14 @@ export function asked({ store, newTaskId, taskIdOf, life, begin }: UnderTest): v
   }
 
   /** Page by page. */
-  async function allKeys(request: AskedRequest): Promise<string[]> {
+  async function allPlaces(request: AskedRequest): Promise<AskPlace[]> {
     const page = await store.asked(request);
     const last = page.at(-1);
-    const rest = last && page.length === request.limit ? await allKeys({ ...request, after: last }) : [];
-    return [...page.map(({ key }) => key), ...rest];
+    const rest = last && page.length === request.limit ? await allPlaces({ ...request, after: last }) : [];
+    return [...page, ...rest];
   }
+  const allKeys = async (request: AskedRequest) => (await allPlaces(request)).map(({ key }) => key);
+  const withoutAudience = ({ audience: _audience, ...open }: Ask) => open;
 
   const ask = (key: string, audience: Audience | undefined, askedAtMs = NOW_MS, deadlineMs = NOW_MS + HOUR_MS) =>
     anAsk(key, { askedAtMs, deadlineMs, ...(audience && { audience }) });
@@ -79,6 +92,78 @@ export function asked({ store, newTaskId, taskIdOf, life, begin }: UnderTest): v
 
       const names = namesOfAudience(groups(one, other));
       expect(await allKeys({ names, order, limit: 2 })).toEqual(expected);
+    });
+
+    // Hours: when it closes, when it is wanted, and how urgent it is.
+    const WANTED: Readonly<Record<string, readonly [closes: number, due?: number | undefined, priority?: Priority]>> = {
+      a: [6, 1],
+      b: [2],
+      c: [5, 3, "low"],
+      d: [8, undefined, "urgent"],
+      e: [4, 4],
+      f: [3.5, undefined, "low"],
+      g: [7, 2.5, "high"],
+      // Wanted after it closes: a tool may say so.
+      h: [1, 9, "urgent"],
+      i: [5.5],
+    };
+    const wanted = (key: string, audience: Audience) => {
+      const [closes = 0, due, priority] = WANTED[key] ?? [];
+      const about = { ...(due !== undefined && { dueMs: due * HOUR_MS }), ...(priority && { priority }) };
+      const { request } = anAsk(key);
+      return { ...ask(key, audience, NOW_MS, NOW_MS + closes * HOUR_MS), request: { ...request, about } as typeof request };
+    };
+    const BY: readonly (readonly [AskOrder, string])[] = [
+      ["due", "abgcfeidh"],
+      ["priority", "dhgabeicf"],
+      ["deadline", "hbfeciagd"],
+    ];
+
+    test.each(BY)("in the order %s, asks are where they say, or by their deadline, page by page: %s", async (order, expected) => {
+      const [one, other] = [unique("one"), unique("other")];
+      for (const [index, key] of Object.keys(WANTED).entries())
+        await life.parked([wanted(key, groups(...(index % 2 ? [one] : [one, other])))]);
+      const names = namesOfAudience(groups(one, other));
+      const at = async (limit: number) =>
+        (await allPlaces({ names, order, limit })).filter(({ isElsewhere }) => !isElsewhere).map(({ key }) => key);
+
+      for (const limit of [1, 2, 3, 100]) expect((await at(limit)).join(""), String(limit)).toBe(expected);
+    });
+
+    test.each(BY)(
+      "in the order %s, one that is handed on is where it was, for those who got it, and gone for all once it is settled",
+      async (order) => {
+        const [finance, bob] = [unique("finance"), unique("bob")];
+        const places = async (audience: Audience) =>
+          (await store.asked({ names: namesOfAudience(audience), order, limit: 10 })).filter(({ isElsewhere }) => !isElsewhere);
+        // To a group, and to its owner alone.
+        for (const audience of [groups(finance), undefined]) {
+          const open = audience ? wanted("g", audience) : withoutAudience(wanted("g", groups(finance)));
+          const taskId = await life.parked([open]);
+          const thread = { comments: 0, delegations: [{ from: { by: "ada" }, to: { people: [bob] } }] };
+          const handedTo = namesOfAudience(people(bob));
+          const request = { taskId, key: "g", digest: "digest-of-g", thread, history: [], handedTo, places: open, nowMs: NOW_MS };
+          expect(await store.writeThread(request)).toBe("accepted");
+          const expected = [{ taskId, key: "g", atMs: placeMs(order, open) }];
+          expect(await places(people(bob))).toEqual(expected);
+          expect(await places(groups(finance))).toEqual(audience ? expected : []);
+          await life.answer(taskId, "g", "4");
+          expect([await places(people(bob)), await places(groups(finance))]).toEqual([[], []]);
+        }
+      },
+    );
+
+    test.each(Object.keys(WANTED))("an ask alone is found once in each order (%s)", async (key) => {
+      const finance = groups(unique("finance"));
+      const taskId = await life.parked([wanted(key, finance)]);
+      for (const order of ASK_ORDERS)
+        for (const limit of [1, 10]) {
+          const places = await allPlaces({ names: namesOfAudience(finance), order, limit });
+          expect(
+            places.filter(({ isElsewhere }) => !isElsewhere),
+            order,
+          ).toEqual([{ taskId, key, atMs: placeMs(order, wanted(key, finance)) }]);
+        }
     });
 
     test.each<AskOrder>(["oldest", "newest"])("asks of the same moment are each listed once (%s)", async (order) => {

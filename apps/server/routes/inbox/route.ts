@@ -60,7 +60,7 @@ import { answeredPage } from "./answered-view.ts";
 import { answerTogether, type Batch, BATCH_MAX, gather, namedIn } from "./batch.ts";
 import { batchView, type BatchView, receiptsView, type ReceiptsView } from "./batch-view.ts";
 import { createTellChanges } from "./changes.ts";
-import { type Chosen, inboxPage, isOverdue, type ListAddress } from "./view.ts";
+import { type Chosen, INBOX_ORDERS, inboxPage, isOverdue, type ListAddress } from "./view.ts";
 
 export interface InboxRoute {
   readonly frontEnd: FrontEnd;
@@ -305,12 +305,13 @@ function batchIn({ query }: FastifyRequest): readonly string[] | undefined {
 function addressIn(request: FastifyRequest): ListAddress {
   const [tool, cursor, ticket] = [textIn(request, "tool"), textIn(request, "cursor"), textIn(request, "k")];
   const [priority, from, closes] = [textIn(request, "priority"), textIn(request, "from"), textIn(request, "closes")];
+  const order = textIn(request, "order");
   return {
     tool,
     cursor,
     ticket,
     batch: batchIn(request),
-    order: textIn(request, "order") === "oldest" ? "oldest" : "deadline",
+    order: INBOX_ORDERS.find((each) => each === order) ?? "deadline",
     snoozed: textIn(request, "snoozed") === "only" ? "only" : undefined,
     // What is none of these filters nothing, as an address without it.
     priority: PRIORITIES.find((each): each is Priority => each === priority),

@@ -7,10 +7,13 @@ import { type Html, markup, page, say, type Scripted } from "../asks/html.ts";
 import { moment, timeTag } from "../asks/moment.ts";
 import { headline, toText } from "../asks/question-view.ts";
 
+/** The first unless another is chosen. */
+export const INBOX_ORDERS = ["deadline", "due", "priority", "oldest"] as const;
+
 /** What the address of a list says. Everything is optional, and is kept by the links of the page. */
 export interface ListAddress {
   readonly tool?: string | undefined;
-  readonly order: "deadline" | "oldest";
+  readonly order: (typeof INBOX_ORDERS)[number];
   readonly priority?: Priority | undefined;
   /** Whose calls ask. */
   readonly from?: "me" | "others" | undefined;
@@ -177,6 +180,8 @@ ${select("from", inbox.from, from, [
 ])}
 ${select("order", inbox.order, order, [
   ["deadline", inbox.byDeadline],
+  ["due", inbox.byDue],
+  ["priority", inbox.byPriority],
   ["oldest", inbox.byAge],
 ])}
 <p class="row"><button>${inbox.apply}</button>${view === "" ? undefined : markup` <a href="${linkTo({ order, ticket })}">${inbox.clear}</a>`}</p>

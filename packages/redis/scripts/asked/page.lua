@@ -1,15 +1,19 @@
 --[[ page.lua: lists open asks of one partition that were put to any of several names, in order.
 
-KEYS  by_name  zset, one for each name: `<task id> <ask key>` by the time of the ask or by its deadline
+KEYS  by_name  zset, as many for each name as there are offsets: `<task id> <ask key>` by the time of the ask, its deadline, or how an ask says that it
+               ranks. The first sets of a name hold only asks that say so, the last one all
 ARGV  direction (1: lowest first, -1: highest first), limit, after_at_ms and after_member ('' and '': from the start),
-      task_key_prefix (followed by a task id, the key of the task's hash: same hash tag, same slot)
+      task_key_prefix (followed by a task id, the key of the task's hash: same hash tag, same slot), then for each set of a name what is added
+      to its scores, so that they are places of one order
 
-Returns at most `limit` entries as {member, at_ms, member, at_ms, …}, each once, and before them the number of entries that it looked at and did
+Returns at most `limit` entries as {member, place, member, place, …}, and before them the number of entries that it looked at and did
 not return because their asks are no longer open. Those are removed: a process of an older version closes asks and knows nothing of this index.
+A place ends in ~ if the ask has another one in an earlier set of that name: the entry only says how far this page is.
 
-One pass over the names. As soon as there are enough entries, a set is read only up to the last of them, so that fifty groups with a thousand asks
+One pass over the sets. As soon as there are enough entries, a set is read only up to the last of them, so that fifty groups with a thousand asks
 each cost little more than one. ]]
 local direction, limit, after_at_ms, after_member, task_key_prefix = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
+local sets_each = #ARGV - 5
 
 local function is_before(at_ms, member, other_at_ms, other_member)
   if at_ms ~= other_at_ms then return (at_ms < other_at_ms) == (direction == 1) end
@@ -18,20 +22,22 @@ local function is_before(at_ms, member, other_at_ms, other_member)
 end
 
 local command = direction == 1 and 'ZRANGEBYSCORE' or 'ZREVRANGEBYSCORE'
-local start = after_at_ms ~= '' and after_at_ms or (direction == 1 and '-inf' or '+inf')
+local first = direction == 1 and '-inf' or '+inf'
 local finish = direction == 1 and '+inf' or '-inf'
 
 -- Up to `limit` entries of one set, none behind the last of `best` if that is full.
-local function entries_of(key, best)
+local function entries_of(at, best)
+  local key, offset_ms = KEYS[at], tonumber(ARGV[6 + (at - 1) % sets_each])
   local last = best[limit]
-  local till = last and string.format('%.0f', last[1]) or finish
+  local start = after_at_ms ~= '' and string.format('%.0f', after_at_ms - offset_ms) or first
+  local till = last and string.format('%.0f', last[1] - offset_ms) or finish
   local found, offset = {}, 0
   while #found < limit do
     local rows = redis.call(command, key, start, till, 'WITHSCORES', 'LIMIT', offset, limit)
     for i = 1, #rows, 2 do
-      local member, at_ms = rows[i], tonumber(rows[i + 1])
+      local member, at_ms = rows[i], rows[i + 1] + offset_ms
       local is_behind = after_at_ms == '' or is_before(tonumber(after_at_ms), after_member, at_ms, member)
-      if is_behind and #found < limit then found[#found + 1] = { at_ms, member, key } end
+      if is_behind and #found < limit then found[#found + 1] = { at_ms, member, at } end
     end
     if #rows < 2 * limit then break end
     offset = offset + limit
@@ -39,7 +45,7 @@ local function entries_of(key, best)
   return found
 end
 
--- Both are in order.
+-- Both are in order. The same entry under two names is one; an ask at two places is two entries until it is known which counts.
 local function merged(a, b)
   local all, i, j = {}, 1, 1
   while #all < limit and (a[i] or b[j]) do
@@ -47,15 +53,23 @@ local function merged(a, b)
     local next_one = takes_a and a[i] or b[j]
     if takes_a then i = i + 1 else j = j + 1 end
     local before = all[#all]
-    if not before or before[2] ~= next_one[2] then all[#all + 1] = next_one end
+    if not before or before[2] ~= next_one[2] or before[1] ~= next_one[1] then all[#all + 1] = next_one end
   end
   return all
 end
 
 local best = {}
-for _, key in ipairs(KEYS) do
-  local found = entries_of(key, best)
+for at = 1, #KEYS do
+  local found = entries_of(at, best)
   if #found > 0 then best = merged(best, found) end
+end
+
+-- Whether an earlier set of the same name has it.
+local function is_elsewhere(at, member)
+  for other = at - (at - 1) % sets_each, at - 1 do
+    if redis.call('ZSCORE', KEYS[other], member) then return true end
+  end
+  return false
 end
 
 local reply, gone = { 0 }, 0
@@ -64,7 +78,7 @@ for _, entry in ipairs(best) do
   local task_id, ask_key = string.match(member, '^(%S+) (.+)$')
   if task_id and redis.call('HEXISTS', task_key_prefix .. task_id, 'ask:' .. ask_key) == 1 then
     reply[#reply + 1] = member
-    reply[#reply + 1] = string.format('%.0f', at_ms)
+    reply[#reply + 1] = string.format('%.0f', at_ms) .. (is_elsewhere(entry[3], member) and '~' or '')
   else
     for _, key in ipairs(KEYS) do redis.call('ZREM', key, member) end
     gone = gone + 1
