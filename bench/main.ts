@@ -26,6 +26,7 @@ import { lifecycles } from "./benchmarks/lifecycle.ts";
 import { parkedTasks } from "./benchmarks/parked.ts";
 import { pushes } from "./benchmarks/push.ts";
 import { resumes } from "./benchmarks/resume.ts";
+import { subscriptions } from "./benchmarks/subscriptions.ts";
 import { tasksGet } from "./benchmarks/tasks-get.ts";
 import { tasksGetToken } from "./benchmarks/tasks-get-token.ts";
 import { victims } from "./benchmarks/victim.ts";
@@ -59,6 +60,7 @@ const known: readonly Benchmark[] = [
   openAsks({ quick, million }),
   fairness,
   ...victims,
+  subscriptions,
   fleet,
 ];
 const chosen = known.filter(({ name }) => only === undefined || name.startsWith(only));

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { createMCPClient, experimental_createMCPEventWebhook as createEventWebhook } from "@ai-sdk/mcp";
 import type { Experimental_MCPEventStore as EventStore, Experimental_MCPEventSubscription as EventSubscription } from "@ai-sdk/mcp";
-import { OCCURRENCE_TYPES, type Subscription, subscriptionState } from "@parley/core";
+import { followOccurrences, OCCURRENCE_TYPES, type Subscription, subscriptionState } from "@parley/core";
 import { depositSeal, subscriptionSeal } from "@parley/node";
 import { catalogue, defineTool } from "@parley/sdk";
 import { type Delivery, serveSubscriptions } from "@parley/webhooks";
@@ -69,6 +69,10 @@ afterEach(async () => {
 function servedTo(lookEveryMs: number): Delivery {
   const clock = {
     now: redis.now,
+    after: (ms: number, callback: () => void) => {
+      const timer = setTimeout(callback, ms);
+      return () => clearTimeout(timer);
+    },
     sleep: (ms: number, signal?: AbortSignal) =>
       new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, ms);
@@ -76,17 +80,27 @@ function servedTo(lookEveryMs: number): Delivery {
       }),
   };
   const quiet = () => undefined;
-  return serveSubscriptions({
-    services: { store: redis.store, outbox: redis.outbox, digest: (text: string) => text, clock } as never,
+  const log = { info: quiet, warn: quiet, error: quiet };
+  const services = { store: redis.store, outbox: redis.outbox, digest: (text: string) => text, clock, log } as never;
+  const feed = followOccurrences(services, { readEveryMs: 30 });
+  const served = serveSubscriptions({
+    services,
+    feed,
     subscriptions: redis.subscriptions.sealedBy(sealing),
     deliveries: redis.webhooks,
     claims: redis.claims,
-    log: { info: quiet, warn: quiet, error: quiet },
+    log,
     open: (_id, sealed) => Buffer.from(sealed, "base64url").toString(),
     isPrivate: true,
     lookEveryMs,
-    pace: { idleMs: 30, retryMs: [50], timeoutMs: 1_000 },
+    pace: { retryMs: [50], timeoutMs: 1_000 },
   });
+  return {
+    async stop() {
+      await served.stop();
+      feed.close();
+    },
+  };
 }
 
 async function serve({

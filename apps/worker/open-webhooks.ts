@@ -1,8 +1,11 @@
 /** Posts what happens: to the webhooks of the operator's file, and to clients that subscribed. */
-import type { Services } from "@parley/core";
+import { followOccurrences, type Services } from "@parley/core";
 import { type DepositSeal, subscriptionSeal } from "@parley/node";
 import type { RedisBackend } from "@parley/redis";
 import { type Delivery, type DeliveryState, deliverTo, readWebhooks, serveSubscriptions, targetOf } from "@parley/webhooks";
+
+/** Nobody waits for a webhook as for a stream. */
+const READ_EVERY_MS = 500;
 
 export interface OpenWebhooks {
   /** The operator's, and what it may refer to. */
@@ -26,8 +29,10 @@ export function openWebhooks({ file, services, redis, seal, isPrivate, publicUrl
   const webhooks = file ? readWebhooks(file.file, file.variables) : [];
   const urlOf =
     publicUrl === undefined ? undefined : (taskId: string, key: string) => `${publicUrl}/asks/${taskId}/${encodeURIComponent(key)}`;
+  const feed = followOccurrences({ ...services, outbox }, { readEveryMs: READ_EVERY_MS });
   const common = {
     services: { ...services, outbox },
+    feed,
     deliveries: redis.webhooks,
     claims: redis.claims,
     log: services.log,
@@ -51,5 +56,8 @@ export function openWebhooks({ file, services, redis, seal, isPrivate, publicUrl
       count: (result) => count("subscriptions", result),
     }),
   );
-  return async () => void (await Promise.all(deliveries.map((each) => each.stop())));
+  return async () => {
+    await Promise.all(deliveries.map((each) => each.stop()));
+    feed.close();
+  };
 }

@@ -1,6 +1,7 @@
 /** Webhooks with a real receiver: it verifies with the library of Standard Webhooks, fails, stalls, redirects and lies. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { followOccurrences, type OccurrenceFeed } from "@parley/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Webhook as Verifier } from "standardwebhooks";
 import { aLife, anAsk } from "../../test/contract/builders.ts";
@@ -24,6 +25,7 @@ let attempts: number;
 /** What the receiver does; by default it takes everything. */
 let react: (response: ServerResponse, id: string) => void;
 const running: Delivery[] = [];
+const feeds: OccurrenceFeed[] = [];
 const counted: string[] = [];
 
 async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -53,6 +55,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await Promise.all(running.splice(0).map((each) => each.stop()));
+  for (const feed of feeds.splice(0)) feed.close();
   receiver.closeAllConnections();
   await new Promise((closed) => receiver.close(closed));
   await redis.close();
@@ -76,6 +79,10 @@ function webhook(more: Partial<Webhook> = {}): Webhook {
 async function deliver(more: Partial<Webhook> = {}, options: Partial<DeliverTo> = {}): Promise<Delivery> {
   const clock = {
     now: redis.now,
+    after: (ms: number, callback: () => void) => {
+      const timer = setTimeout(callback, ms);
+      return () => clearTimeout(timer);
+    },
     sleep: (ms: number, signal?: AbortSignal) =>
       new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, ms);
@@ -83,15 +90,20 @@ async function deliver(more: Partial<Webhook> = {}, options: Partial<DeliverTo> 
       }),
   };
   const hook = webhook(more);
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+  const services = { store: redis.store, outbox: redis.outbox, digest: (text: string) => text, clock, log } as never;
+  const feed = followOccurrences(services, { readEveryMs: 20 });
+  feeds.push(feed);
   const delivery = deliverTo({
     target: targetOf(hook),
-    services: { store: redis.store, outbox: redis.outbox, digest: (text: string) => text, clock } as never,
+    services,
+    feed,
     deliveries: redis.webhooks,
     claims: redis.claims,
-    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+    log,
     urlOf: (taskId, key) => `https://parley.example/asks/${taskId}/${key}`,
     count: (result) => void counted.push(result),
-    pace: { idleMs: 20, retryMs: [30], timeoutMs: 500 },
+    pace: { retryMs: [30], timeoutMs: 500 },
     ...options,
   });
   running.push(delivery);
@@ -182,7 +194,7 @@ describe("a webhook", () => {
   });
 
   test("that fails for too long is given up for this event, and says since when it fails", async () => {
-    await deliver({}, { pace: { idleMs: 20, retryMs: [30], timeoutMs: 500, giveUpMs: 300 } });
+    await deliver({}, { pace: { retryMs: [30], timeoutMs: 500, giveUpMs: 300 } });
     react = (response) => void response.writeHead(500).end();
     await life().parked([anAsk("size")]);
     await expect.poll(() => redis.webhooks.load("ops")).toMatchObject({ failingSinceMs: expect.any(Number), lastError: "http_500" });
@@ -192,7 +204,7 @@ describe("a webhook", () => {
   test("is shown as failing since its first failure by the worker that posts, also by the next one, until it takes something", async () => {
     const shows: Record<"first" | "second", (DeliveryState | undefined)[]> = { first: [], second: [] };
     react = (response) => void response.writeHead(500).end();
-    const pace = { idleMs: 20, retryMs: [30], timeoutMs: 500, claimMs: 3_000 };
+    const pace = { retryMs: [30], timeoutMs: 500, claimMs: 3_000 };
     const first = await deliver({}, { pace, show: (state) => shows.first.push(state) });
     await life().parked([anAsk("size")]);
     await expect.poll(() => shows.first.at(-1)?.failingSinceMs).toBeDefined();
@@ -242,7 +254,7 @@ describe("a webhook", () => {
   });
 
   test("that takes its time for each of many events is posted to by one worker all the same", async () => {
-    const pace = { idleMs: 20, retryMs: [30], timeoutMs: 5_000, claimMs: 600, saveMs: 60_000 };
+    const pace = { retryMs: [30], timeoutMs: 5_000, claimMs: 600, saveMs: 60_000 };
     await deliver({ events: ["ask.opened"] }, { pace });
     await deliver({ events: ["ask.opened"] }, { pace });
     react = (response) => void setTimeout(() => response.writeHead(204).end(), 300);
@@ -253,7 +265,7 @@ describe("a webhook", () => {
   });
 
   test("that hears nothing keeps a place that does not grow old", async () => {
-    await deliver({}, { pace: { idleMs: 20, saveMs: 50 } });
+    await deliver({}, { pace: { saveMs: 50, claimMs: 300 } });
     const place = async () => ((await redis.webhooks.load("ops")) as { place?: string }).place;
     const before = await place();
     await expect.poll(place).not.toBe(before);

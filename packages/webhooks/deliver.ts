@@ -1,12 +1,14 @@
 /**
  * Posts what happens to one webhook, in order, at least once.
  *
- *   place ─▶ read-occurrences ─▶ POST ── 2xx ──▶ place moves on, and is saved
- *                                 │ other, no answer ─▶ again, later and later, for GIVE_UP_MS
- *                                 │ 400 413 415 422   ─▶ again MALFORMED_TRIES times: it does not want this one
- *                                 │ 410               ─▶ this webhook is over, until a worker starts again; where the target
- *                                 │                      says so (`refusesOne`), only this event is given up, at once
- *                                 └ given up          ─▶ kept with the dead ones, and the next one
+ *   place ─▶ feed ─▶ POST ── 2xx ──▶ place moves on, and is saved
+ *                     │ other, no answer ─▶ again, later and later, for GIVE_UP_MS
+ *                     │ 400 413 415 422   ─▶ again MALFORMED_TRIES times: it does not want this one
+ *                     │ 410               ─▶ this webhook is over, until a worker starts again; where the target
+ *                     │                      says so (`refusesOne`), only this event is given up, at once
+ *                     └ given up          ─▶ kept with the dead ones, and the next one
+ *
+ * The feed reads the outbox once for all deliveries of a process (follow-occurrences.ts), and each goes on from its own place.
  *
  * One worker does it: it holds a claim, which runs out if the worker dies. A worker that was paused for longer may post
  * once more what another has posted: the id is the same.
@@ -15,15 +17,17 @@ import {
   type Caller,
   type Claims,
   type Clock,
+  type Following,
   type Log,
   type Occurrence,
+  type OccurrenceFeed,
   type OccurrenceFilter,
   type OccurrenceServices,
+  type OccurrencesRead,
   type Operator,
   type OutboxPlace,
   cursorOfPlace,
   placeOfCursor,
-  readOccurrences,
 } from "@parley/core";
 import { randomUUID } from "node:crypto";
 import { post, type Posted } from "./post.ts";
@@ -80,7 +84,9 @@ export interface Target {
 
 export interface DeliverTo {
   readonly target: Target;
-  readonly services: OccurrenceServices & { readonly clock: Clock };
+  readonly services: Pick<OccurrenceServices, "outbox"> & { readonly clock: Clock };
+  /** Of all deliveries of this process. */
+  readonly feed: OccurrenceFeed;
   readonly deliveries: Deliveries;
   readonly claims: Claims;
   readonly log: Pick<Log, "info" | "warn" | "error">;
@@ -92,7 +98,6 @@ export interface DeliverTo {
 }
 
 interface Pace {
-  readonly idleMs: number;
   readonly retryMs: readonly number[];
   readonly giveUpMs: number;
   readonly timeoutMs: number;
@@ -104,7 +109,6 @@ interface Pace {
 
 const HOUR_MS = 3_600_000;
 export const PACE: Pace = {
-  idleMs: 500,
   retryMs: [1_000, 5_000, 15_000, 60_000, 5 * 60_000, 15 * 60_000, HOUR_MS],
   giveUpMs: 72 * HOUR_MS,
   timeoutMs: 10_000,
@@ -136,46 +140,59 @@ class Gone extends Error {}
 /** Another worker has taken over. */
 class Lost extends Error {}
 
+/** What ended a delivery, whatever it is: the feed must not try it again by itself. */
+class Interrupted extends Error {
+  constructor(cause: unknown) {
+    super("a delivery was interrupted", { cause });
+  }
+}
+
 class Deliverer {
   readonly #options: DeliverTo;
   readonly #pace: Pace;
-  readonly #signal: AbortSignal;
+  readonly #stopping: AbortSignal;
   readonly #holder = randomUUID();
   #state: DeliveryState = {};
   #takenAtMs = 0;
   #savedAtMs = 0;
+  /** While it follows the feed: aborted when it is stopped, and when it does not hold the claim any more. */
+  #signal: AbortSignal;
+  /** What the feed has given it to post. */
+  #posting: Promise<void> | undefined;
 
-  constructor(options: DeliverTo, signal: AbortSignal) {
+  constructor(options: DeliverTo, stopping: AbortSignal) {
     this.#options = options;
     this.#pace = { ...PACE, ...options.pace };
-    this.#signal = signal;
+    this.#stopping = stopping;
+    this.#signal = stopping;
   }
 
   async run(): Promise<void> {
-    const { target, log, show } = this.#options;
-    let isMine = false;
+    const { target, log, show, deliveries } = this.#options;
+    let isTroubled = false;
     // oxlint-disable no-await-in-loop -- one step after the other
-    while (!this.#signal.aborted) {
+    while (!this.#stopping.aborted) {
       try {
-        const wasMine: boolean = isMine;
-        isMine = await this.#take();
-        if (isMine && !wasMine) {
-          this.#state = await this.#options.deliveries.load(target.name);
-          this.#savedAtMs = this.#options.services.clock.now();
+        if (!(await this.#take())) {
+          await this.#pause(this.#pace.claimMs / 6);
+          continue;
         }
-        if (isMine !== wasMine) show?.(isMine ? this.#state : undefined);
-        if (!isMine || !(await this.#deliverSome())) await this.#pause(isMine ? this.#pace.idleMs : this.#pace.claimMs / 6);
+        this.#state = await deliveries.load(target.name);
+        this.#savedAtMs = this.#now();
+        isTroubled = false;
+        show?.(this.#state);
+        await this.#follow();
       } catch (error) {
-        if (this.#signal.aborted) break;
+        if (this.#stopping.aborted) break;
         if (error instanceof Gone) {
           log.error({ webhook: target.name }, "the receiver of a webhook says that it is gone, and nothing is posted to it any more");
           // Shown as failing from now on: nobody posts until workers start again.
           return await this.#release();
         }
-        isMine = false;
         show?.(undefined);
         if (error instanceof Lost) continue;
-        log.warn({ webhook: target.name, err: error }, "a webhook waits: what happened cannot be read");
+        if (!isTroubled) log.warn({ webhook: target.name, err: error }, "a webhook waits: its place cannot be read or written");
+        isTroubled = true;
         await this.#pause(5_000);
       }
     }
@@ -184,78 +201,114 @@ class Deliverer {
     await this.#release();
   }
 
+  #now(): number {
+    return this.#options.services.clock.now();
+  }
+
   async #release(): Promise<void> {
     const { claims, target } = this.#options;
     await claims.release(`webhook ${target.name}`, this.#holder).catch(() => undefined);
   }
 
   async #take(): Promise<boolean> {
-    const { claims, target, services } = this.#options;
+    const { claims, target } = this.#options;
     const isTaken = await claims.take(`webhook ${target.name}`, this.#holder, this.#pace.claimMs);
-    if (isTaken) this.#takenAtMs = services.clock.now();
+    if (isTaken) this.#takenAtMs = this.#now();
     return isTaken;
   }
 
   /** Renews the claim where it has become old: a receiver may take its time for each of many events. Throws Lost. */
   async #hold(): Promise<void> {
-    const isOld = this.#options.services.clock.now() - this.#takenAtMs >= this.#pace.claimMs / 3;
+    const isOld = this.#now() - this.#takenAtMs >= this.#pace.claimMs / 3;
     if (isOld && !(await this.#take())) throw new Lost();
   }
 
-  #pause(ms: number): Promise<void> {
-    return this.#options.services.clock.sleep(ms, this.#signal);
+  async #pause(ms: number): Promise<void> {
+    await this.#options.services.clock.sleep(ms, this.#signal);
   }
 
-  /** Whether there may be more at once. */
-  async #deliverSome(): Promise<boolean> {
-    const { target, services, urlOf, log } = this.#options;
+  /** Until it is stopped. Throws Gone, Lost, and what Redis rejects with. */
+  async #follow(): Promise<void> {
+    const { target, services, feed, urlOf } = this.#options;
     const { place = target.from } = this.#state;
-    if (place === undefined) {
-      await this.#save({ place: cursorOfPlace(await services.outbox.now()) });
-      return true;
-    }
-    const { caller, filter } = target;
-    const read = await readOccurrences(services, {
-      caller,
-      filter,
-      from: placeOfCursor(place),
+    if (place === undefined) await this.#save({ place: cursorOfPlace(await services.outbox.now()) });
+    const over = new AbortController();
+    this.#signal = AbortSignal.any([this.#stopping, over.signal]);
+    let failure: Error | undefined;
+    const following = feed.follow({
+      caller: target.caller,
+      filter: target.filter,
+      from: placeOfCursor(place ?? this.#state.place ?? ""),
       limit: AT_ONCE,
       ...(urlOf && { urlOf }),
+      deliver: (read) => (this.#posting = this.#deliverAll(read).catch((error: unknown) => Promise.reject(new Interrupted(error)))),
+      failed(error) {
+        failure = (error instanceof Interrupted ? error.cause : error) as Error;
+        over.abort();
+      },
+      // The feed says so, once for all.
+      troubled: () => undefined,
     });
+    try {
+      // oxlint-disable no-await-in-loop -- one look after the other
+      while (!this.#signal.aborted) {
+        await this.#pause(this.#pace.claimMs / 6);
+        if (this.#signal.aborted) break;
+        await this.#hold();
+        await this.#keepPlace(following);
+      }
+      // oxlint-enable no-await-in-loop
+    } finally {
+      following.stop();
+      over.abort();
+      await this.#posting?.catch(() => undefined);
+      this.#posting = undefined;
+      this.#signal = this.#stopping;
+    }
+    if (failure) throw failure;
+  }
+
+  /** A place that is not saved is only read again; but one that is never saved while nothing happens would grow too old. */
+  async #keepPlace(following: Following): Promise<void> {
+    if (this.#posting || this.#now() - this.#savedAtMs < this.#pace.saveMs) return;
+    await this.#save({ ...this.#state, place: cursorOfPlace(following.place) });
+  }
+
+  async #deliverAll(read: OccurrencesRead): Promise<void> {
+    const { target, log } = this.#options;
     if (read.isTruncated) {
       log.warn({ webhook: target.name }, "a webhook has missed what is no longer kept (PARLEY_OUTBOX_LENGTH_MAX, PARLEY_OUTBOX_AGE)");
-      const atMs = services.clock.now();
+      const atMs = this.#now();
       await this.#deliver({ id: `gap-${atMs}`, type: "gap", atMs, data: {}, place: read.occurrences[0]?.place ?? read.place });
+      if (this.#signal.aborted) return;
+      if (read.occurrences.length === 0) await this.#save({ ...this.#state, place: cursorOfPlace(read.place) });
     }
     // oxlint-disable no-await-in-loop -- in their order
     for (const each of read.occurrences) {
       await this.#deliver(each);
-      if (this.#signal.aborted) return false;
+      if (this.#signal.aborted) return;
       await this.#save({ ...this.#state, place: cursorOfPlace(each.place) });
     }
     // oxlint-enable no-await-in-loop
-    this.#state = { ...this.#state, place: cursorOfPlace(read.place) };
-    // A place that is not saved is only read again; but one that is never saved while nothing happens would grow too old.
-    if (services.clock.now() - this.#savedAtMs >= this.#pace.saveMs) await this.#save(this.#state);
-    return read.isMore;
+    this.#posting = undefined;
   }
 
   async #save(state: DeliveryState): Promise<void> {
     this.#state = state;
-    this.#savedAtMs = this.#options.services.clock.now();
+    this.#savedAtMs = this.#now();
     await this.#options.deliveries.save(this.#options.target.name, state, this.#options.target.keepMs);
   }
 
   /** Resolves once it was taken, or given up. Throws Gone. */
   async #deliver(occurrence: Posting): Promise<void> {
-    const { target, services, deliveries, log, count, show } = this.#options;
-    const firstMs = services.clock.now();
+    const { target, deliveries, log, count, show } = this.#options;
+    const firstMs = this.#now();
     // oxlint-disable no-await-in-loop -- attempt after attempt
     for (let tries = 1; !this.#signal.aborted; tries++) {
       await this.#hold();
       const posted = await this.#attempt(occurrence);
       const why = reasonOf(posted);
-      const nowMs = services.clock.now();
+      const nowMs = this.#now();
       if (why === undefined) {
         count?.("delivered");
         const { place, gaveUpAtMs } = this.#state;
@@ -285,7 +338,7 @@ class Deliverer {
         show?.(this.#state);
         return;
       }
-      await this.#pauseAndHold(this.#delay(tries, posted));
+      await this.#pause(this.#delay(tries, posted));
     }
     // oxlint-enable no-await-in-loop
   }
@@ -297,20 +350,9 @@ class Deliverer {
     return Math.max(own, Math.min(asked, RETRY_AFTER_MAX_MS));
   }
 
-  /** Keeps the claim through a long pause. */
-  async #pauseAndHold(ms: number): Promise<void> {
-    const part = this.#pace.claimMs / 3;
-    // oxlint-disable no-await-in-loop -- a part of the pause after the other
-    for (let left = ms; left > 0 && !this.#signal.aborted; left -= part) {
-      await this.#pause(Math.min(left, part));
-      await this.#hold();
-    }
-    // oxlint-enable no-await-in-loop
-  }
-
   #attempt(posting: Posting): Promise<Posted> {
-    const { target, services } = this.#options;
-    return postTo(target, target.message(posting), { nowMs: services.clock.now(), timeoutMs: this.#pace.timeoutMs, signal: this.#signal });
+    const { target } = this.#options;
+    return postTo(target, target.message(posting), { nowMs: this.#now(), timeoutMs: this.#pace.timeoutMs, signal: this.#signal });
   }
 }
 

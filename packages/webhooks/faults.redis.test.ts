@@ -6,7 +6,7 @@
  *
  * For a long run: `WEBHOOK_EVENTS=4000 npx vitest run --project redis packages/webhooks/faults.redis.test.ts`. It prints what was done to it.
  */
-import { ParleyError } from "@parley/core";
+import { followOccurrences, ParleyError } from "@parley/core";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -115,6 +115,10 @@ test(`none of ${EVENTS} events is lost or changed, and none overtakes another of
   const url = new URL(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`);
   const clock = {
     now: redis.now,
+    after: (ms: number, callback: () => void) => {
+      const timer = setTimeout(callback, ms);
+      return () => clearTimeout(timer);
+    },
     // Pauses of minutes are as good as short ones: what matters is what happened meanwhile.
     sleep: (ms: number, signal?: AbortSignal) =>
       new Promise<void>((resolve) => {
@@ -123,16 +127,28 @@ test(`none of ${EVENTS} events is lost or changed, and none overtakes another of
       }),
   };
   const quiet = () => undefined;
-  const worker = (): Delivery =>
-    deliverTo({
+  const worker = (): Delivery => {
+    const log = { info: quiet, warn: quiet, error: quiet };
+    const shakyOutbox = { ...outbox, read: shaky(outbox.read) };
+    const services = { store: redis.store, outbox: shakyOutbox, digest: (text: string) => text, clock, log } as never;
+    const feed = followOccurrences(services, { readEveryMs: 10 });
+    const delivery = deliverTo({
       target: targetOf({ name: "ops", url, keys: [key], events: ["ask.opened", "ask.settled"], isPrivate: true }),
-      services: { store: redis.store, outbox: { ...outbox, read: shaky(outbox.read) }, digest: (text: string) => text, clock } as never,
+      services,
+      feed,
       deliveries: { ...redis.webhooks, load: shaky(redis.webhooks.load), save: shaky(redis.webhooks.save) },
       // Who is killed releases nothing.
       claims: { ...redis.claims, take: shaky(redis.claims.take), release: async () => undefined },
-      log: { info: quiet, warn: quiet, error: quiet },
-      pace: { idleMs: 10, retryMs: [10, 20, 40], timeoutMs: 150, claimMs: 400 },
+      log,
+      pace: { retryMs: [10, 20, 40], timeoutMs: 150, claimMs: 400 },
     });
+    return {
+      async stop() {
+        await delivery.stop();
+        feed.close();
+      },
+    };
+  };
 
   const workers = [worker(), worker()];
   await expect.poll(async () => ((await redis.webhooks.load("ops")) as { place?: string }).place).toBeDefined();

@@ -8,8 +8,6 @@ import { type Delivery, deliverTo, type DeliverTo, PACE, postTo, type Target } f
 import { keyOfSecret } from "./sign.ts";
 
 const LOOK_EVERY_MS = 2_000;
-/** A deployment may have a thousand, each of which looks into the outbox. */
-const IDLE_MS = 2_000;
 /** Longer than a subscription lasts without being renewed. */
 const STATE_MS = 8 * 24 * 60 * 60 * 1_000;
 /** Longer than the workers differ in when they notice an end. */
@@ -19,13 +17,12 @@ const REFUSES_ONE: ReadonlySet<number> = new Set([410, 413]);
 /** Not found: it was not renewed. */
 const EXPIRED = { code: -32_011, message: "the subscription was not renewed in time", data: { kind: "subscription", reason: "expired" } };
 
-export interface ServeSubscriptions extends Omit<DeliverTo, "target" | "pace"> {
+export interface ServeSubscriptions extends Omit<DeliverTo, "target"> {
   readonly subscriptions: Subscriptions;
   /** Opens the secret of a subscription. */
   readonly open: (id: string, sealed: string) => string;
   readonly isPrivate: boolean;
   readonly lookEveryMs?: number;
-  readonly pace?: DeliverTo["pace"];
 }
 
 /** Follows the subscriptions as they come, are renewed, and end. */
@@ -78,11 +75,7 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
       // oxlint-disable-next-line no-await-in-loop -- the old one must not post beside the new one
       await end(subscription.id);
       const target = targetOfSubscription(subscription, options, clock.now());
-      const delivery = deliverTo({
-        ...options,
-        target,
-        pace: { idleMs: IDLE_MS, ...options.pace },
-      });
+      const delivery = deliverTo({ ...options, target });
       running.set(subscription.id, { as, target, delivery, subscription });
     }
   }

@@ -86,4 +86,6 @@ export interface Outbox {
   read(from: OutboxPlace, limit: number): Promise<OutboxPage>;
   /** What an audience with one of these names has in `OutboxChange.audience`. */
   names(asked: Pick<AskedRequest, "tenant" | "names">): Promise<ReadonlySet<string>>;
+  /** Differs once `names` returns more for the callers of a tenant: content is sealed with a new key from time to time. Throws UNAVAILABLE. */
+  namesVersion(tenant: string): Promise<string>;
 }

@@ -1,27 +1,39 @@
 /**
  * Many subscribers hear of what happens as it happens, and the outbox is read once for all of them.
  *
- *   outbox ── every READ_EVERY_MS, while anybody follows ──▶ whom does it concern?
- *                                     nobody of them ▶ their places move on
- *                                     a subscriber   ▶ reads from its own place (read-occurrences.ts), and is told
+ *   outbox ── every readEveryMs, while anybody follows ──▶ window ──▶ whom does it concern?
+ *                                     nobody of them ▶ they have heard everything, at no cost
+ *                                     a subscriber   ▶ reads from its own place (read-occurrences.ts), in the window, and is told
  *
- * A subscriber whose place is behind reads by itself until it has caught up, so the common reading is only a short cut: what
- * each hears depends on its own place alone.
+ *   F1  What each hears depends on its own place alone: the common reading is only a short cut. Who is behind the window reads the outbox by itself
+ *       until it has caught up.
+ *   F2  A subscriber that is not concerned by an entry reads nothing: a thousand that wait cost Redis what one does.
+ *   F3  Whom an entry may concern is decided with all names under which it could be, also those that have come since (`namesVersion`).
  */
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import { ParleyError } from "../errors.ts";
 import type { OutboxEntry, OutboxPlace } from "../ports/outbox.ts";
 import type { Log } from "../ports.ts";
-import { type OccurrenceFilter, type OccurrenceServices, type OccurrencesRead, namesOf, readOccurrences } from "./read-occurrences.ts";
+import { turns } from "../values/turns.ts";
+import { isAtLeast, later, outboxWindow } from "./outbox-window.ts";
+import {
+  concerns,
+  type OccurrenceFilter,
+  type OccurrenceServices,
+  type OccurrencesRead,
+  type Operator,
+  namesOf,
+  readOccurrences,
+} from "./read-occurrences.ts";
 
 /** How long after it happened somebody hears of it, at most, if nothing is slow. */
 const READ_EVERY_MS = 250;
 const READ_TOGETHER = 500;
-/** Names of sealed tasks have new digests from time to time. */
-const NAMES_KEPT_MS = 60_000;
+/** How many subscribers read at once. */
+const READERS_MAX = 16;
 
 export interface Subscriber {
-  readonly caller: Caller;
+  readonly caller: Caller | Operator;
   readonly filter: OccurrenceFilter;
   readonly from: OutboxPlace;
   readonly maxAgeMs?: number;
@@ -48,24 +60,44 @@ export interface OccurrenceFeed {
   close(): void;
 }
 
-interface Follower extends Following {
-  place: OutboxPlace;
-  readonly subscriber: Subscriber;
-  readonly keys: Set<string>;
-  namesReadAtMs: number;
-  isReading: boolean;
-  isConcerned: boolean;
-  isStopped: boolean;
-  isTroubled: boolean;
-  /** Of the first read only: later ones are as old as the subscription. */
-  maxAgeMs: number | undefined;
+export interface FollowServices extends OccurrenceServices {
+  readonly log: Pick<Log, "warn">;
 }
 
-export function followOccurrences(services: OccurrenceServices & { readonly log: Pick<Log, "warn"> }): OccurrenceFeed {
+class Follower {
+  readonly subscriber: Subscriber;
+  readonly keys = new Set<string>();
+  names: ReadonlySet<string> = new Set();
+  /** As of `names`; undefined until they are known. */
+  namesVersion: string | undefined;
+  /** Up to where it has read by itself. */
+  own: OutboxPlace;
+  /** It has heard everything up to the common place as well. */
+  isWithAll = false;
+  isReading = false;
+  isConcerned = false;
+  isStopped = false;
+  isTroubled = false;
+  /** Of the first read only: later ones are as old as the subscription. */
+  maxAgeMs: number | undefined;
+
+  constructor(subscriber: Subscriber) {
+    this.subscriber = subscriber;
+    this.own = subscriber.from;
+    this.maxAgeMs = subscriber.maxAgeMs;
+  }
+}
+
+export function followOccurrences(
+  services: FollowServices,
+  { readEveryMs = READ_EVERY_MS }: { readonly readEveryMs?: number } = {},
+): OccurrenceFeed {
   const { outbox, clock, log } = services;
   const followers = new Set<Follower>();
   const byKey = new Map<string, Set<Follower>>();
-  let place: OutboxPlace | undefined;
+  const versions = new Map<string, string>();
+  const window = outboxWindow(outbox);
+  const inTurn = turns(READERS_MAX);
   let cancel: (() => void) | undefined;
   let isClosed = false;
   let isFailing = false;
@@ -94,39 +126,51 @@ export function followOccurrences(services: OccurrenceServices & { readonly log:
     follower.subscriber.troubled();
   }
 
-  async function learnNames(follower: Follower): Promise<void> {
+  function placeOf({ own, isWithAll }: Follower): OutboxPlace {
+    return isWithAll && window.end ? later(own, window.end) : own;
+  }
+
+  /** The version first: names that come in between are learned twice. */
+  async function learnNames(follower: Follower, given?: string): Promise<void> {
     const { caller } = follower.subscriber;
-    const names = await namesOf(outbox, caller);
+    if ("isOperator" in caller) {
+      follower.namesVersion = "";
+      return;
+    }
+    const version = given ?? (await outbox.namesVersion(caller.tenant));
+    follower.names = await namesOf(outbox, caller);
     if (follower.isStopped) return;
-    for (const name of names) enter(follower, nameKey(caller.tenant, name));
-    follower.namesReadAtMs = clock.now();
+    for (const name of follower.names) enter(follower, nameKey(caller.tenant, name));
+    follower.namesVersion = version;
   }
 
   async function read(follower: Follower): Promise<void> {
     follower.isConcerned = true;
     if (follower.isReading) return;
+    follower.own = placeOf(follower);
+    follower.isWithAll = false;
     follower.isReading = true;
     const { caller, filter, limit, urlOf, deliver } = follower.subscriber;
     try {
       // oxlint-disable no-await-in-loop -- what was delivered decides what is read next
-      while (follower.isConcerned && !follower.isStopped) {
+      while (!follower.isStopped) {
         follower.isConcerned = false;
-        if (clock.now() - follower.namesReadAtMs > NAMES_KEPT_MS) await learnNames(follower);
-        const { place: from, maxAgeMs } = follower;
-        const found = await readOccurrences(services, {
-          caller,
-          filter,
-          from,
-          limit,
-          ...(maxAgeMs !== undefined && { maxAgeMs }),
-          ...(urlOf && { urlOf }),
-        });
+        if (follower.namesVersion === undefined) await learnNames(follower);
+        const { own: from, maxAgeMs } = follower;
+        const request = { caller, filter, from, limit, ...(maxAgeMs !== undefined && { maxAgeMs }), ...(urlOf && { urlOf }) };
+        const found = await inTurn(() => readOccurrences({ ...services, outbox: window }, request));
         follower.maxAgeMs = undefined;
         follower.isTroubled = false;
         if (follower.isStopped) return;
         if (found.occurrences.length > 0 || found.isTruncated) await deliver(found);
-        follower.place = found.place;
-        follower.isConcerned ||= found.isMore;
+        follower.own = found.place;
+        if (found.isMore || follower.isConcerned) continue;
+        // Nobody reads for all yet: the next common reading begins here or later.
+        if (!window.end) return;
+        if (isAtLeast(follower.own, window.end)) {
+          follower.isWithAll = true;
+          return;
+        }
       }
       // oxlint-enable no-await-in-loop
     } catch (error) {
@@ -140,18 +184,44 @@ export function followOccurrences(services: OccurrenceServices & { readonly log:
     }
   }
 
+  /** Followers learn what is new before it is decided whom entries concern (F3). */
+  async function learnNewNames(entries: readonly OutboxEntry[]): Promise<void> {
+    const asking = entries.filter(({ changes }) => changes.some(({ audience }) => audience.length > 0));
+    const tenants = new Set(asking.map(({ call }) => call.tenant ?? DEFAULT_TENANT));
+    await Promise.all(
+      [...tenants].map(async (tenant) => {
+        const version = await outbox.namesVersion(tenant);
+        if (versions.get(tenant) === version) return;
+        const behind = [...followers].filter(
+          ({ subscriber: { caller }, namesVersion }) => caller.tenant === tenant && namesVersion !== undefined && namesVersion !== version,
+        );
+        await Promise.all(behind.map((follower) => learnNames(follower, version)));
+        versions.set(tenant, version);
+      }),
+    );
+  }
+
   /** Reads the next entries for all, and says whether there are more. */
   async function readForAll(): Promise<boolean> {
-    const from = (place ??= await outbox.now());
-    const page = await outbox.read(from, READ_TOGETHER);
-    place = page.end;
+    if (!window.end) window.begin(await outbox.now());
+    const page = await outbox.read(window.end ?? [], READ_TOGETHER);
+    await learnNewNames(page.entries);
     const concerned = new Set<Follower>();
-    for (const entry of page.entries) for (const key of keysOf(entry)) for (const each of byKey.get(key) ?? []) concerned.add(each);
-    for (const follower of followers) {
-      // One that is behind what was read before reads everything by itself.
-      if (concerned.has(follower) || follower.isTroubled || page.isTruncated || !isAtLeast(follower.place, from)) void read(follower);
-      else if (!follower.isReading) follower.place = later(follower.place, page.end);
+    for (const follower of followers) if (!follower.isWithAll || follower.isTroubled || page.isTruncated) concerned.add(follower);
+    for (const entry of page.entries) {
+      for (const key of keysOf(entry)) {
+        for (const each of byKey.get(key) ?? []) {
+          if (!concerned.has(each) && concerns({ ...each.subscriber, names: each.names }, entry)) concerned.add(each);
+        }
+      }
     }
+    // They read from where they were before this page.
+    for (const follower of concerned) {
+      follower.own = placeOf(follower);
+      follower.isWithAll = false;
+    }
+    window.add(page);
+    for (const follower of concerned) void read(follower);
     return page.isMore;
   }
 
@@ -167,32 +237,26 @@ export function followOccurrences(services: OccurrenceServices & { readonly log:
     }
     cancel = undefined;
     if (followers.size > 0) schedule();
-    else place = undefined;
+    else window.clear();
   }
 
   function schedule(): void {
-    if (!isClosed) cancel ??= clock.after(READ_EVERY_MS, () => void tick());
+    if (!isClosed) cancel ??= clock.after(readEveryMs, () => void tick());
   }
 
   return {
     follow(subscriber) {
-      const follower: Follower = {
-        subscriber,
-        place: subscriber.from,
-        keys: new Set(),
-        namesReadAtMs: -Infinity,
-        isReading: false,
-        isConcerned: false,
-        isStopped: false,
-        isTroubled: false,
-        maxAgeMs: subscriber.maxAgeMs,
-        stop: () => leave(follower),
-      };
+      const follower = new Follower(subscriber);
       followers.add(follower);
-      enter(follower, ownerKey(subscriber.caller.tenant, subscriber.caller.principal));
+      enter(follower, firstKey(subscriber.caller));
       void read(follower);
       schedule();
-      return follower;
+      return {
+        get place() {
+          return placeOf(follower);
+        },
+        stop: () => leave(follower),
+      };
     },
     get followers() {
       return followers.size;
@@ -205,6 +269,11 @@ export function followOccurrences(services: OccurrenceServices & { readonly log:
   };
 }
 
+function firstKey(caller: Caller | Operator): string {
+  if ("isOperator" in caller) return JSON.stringify(["operator", caller.tenant ?? ""]);
+  return ownerKey(caller.tenant, caller.principal);
+}
+
 function ownerKey(tenant: string, principal: string): string {
   return JSON.stringify(["owner", tenant, principal]);
 }
@@ -215,22 +284,10 @@ function nameKey(tenant: string, name: string): string {
 
 function keysOf({ call, changes }: OutboxEntry): string[] {
   const tenant = call.tenant ?? DEFAULT_TENANT;
-  return [ownerKey(tenant, call.principal), ...changes.flatMap(({ audience }) => audience.map((name) => nameKey(tenant, name)))];
-}
-
-function isAtLeast(one: OutboxPlace, other: OutboxPlace): boolean {
-  return other.every(({ after }, partition) => compare(one[partition]?.after ?? "0-0", after) >= 0);
-}
-
-function later(one: OutboxPlace, other: OutboxPlace): OutboxPlace {
-  return other.map((place, partition) => {
-    const own = one[partition];
-    return own && compare(own.after, place.after) > 0 ? own : place;
-  });
-}
-
-function compare(one: string, other: string): number {
-  const [oneMs = "0", oneNumber = "0"] = one.split("-");
-  const [otherMs = "0", otherNumber = "0"] = other.split("-");
-  return Number(oneMs) - Number(otherMs) || Number(BigInt(oneNumber) - BigInt(otherNumber));
+  return [
+    firstKey({ isOperator: true }),
+    firstKey({ isOperator: true, tenant }),
+    ownerKey(tenant, call.principal),
+    ...changes.flatMap(({ audience }) => audience.map((name) => nameKey(tenant, name))),
+  ];
 }

@@ -123,6 +123,16 @@ export function namesOf(outbox: Outbox, caller: Caller): Promise<ReadonlySet<str
   return outbox.names({ ...tenant, names: namesOfCaller(caller) });
 }
 
+/** Whether a read of the entry could find something for the caller. Without reading anything. */
+export function concerns(
+  { caller, names, filter }: Pick<ReadOccurrences, "caller" | "filter"> & { readonly names: ReadonlySet<string> },
+  entry: OutboxEntry,
+): boolean {
+  return entry.changes.some((change) =>
+    filter.types.some((type) => mayConcern({ caller, names, filter: { ...filter, type } }, entry, change)),
+  );
+}
+
 type TypeFilter = Omit<OccurrenceFilter, "types"> & { readonly type: OccurrenceType };
 
 function isFirstOf(entries: readonly OutboxEntry[], { partition, id }: OutboxEntry): boolean {

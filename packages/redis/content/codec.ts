@@ -27,6 +27,8 @@ export interface ContentCodec {
   askedBy(taskId: string, tenant: string | undefined): AudienceDigest;
   /** Every way in which asks of the tenant may be digested. */
   lookUps(tenant: string | undefined): Promise<readonly AudienceDigest[]>;
+  /** Differs once there is another way. */
+  lookUpsVersion(tenant: string | undefined): Promise<string>;
 }
 
 /** 22 characters, without spaces. */
@@ -72,6 +74,7 @@ export const plainContent: ContentCodec = {
   of: (taskId) => ({ ...asItIs, fingerprint: (part, text) => plainFingerprint(taskId, part, text) }),
   askedBy: (_taskId, tenant) => plainAudience(tenant),
   lookUps: async (tenant) => [plainAudience(tenant)],
+  lookUpsVersion: async () => "",
 };
 
 export function plainAudience(tenant = ""): AudienceDigest {

@@ -105,6 +105,8 @@ export function createSealedContent(dataKeys: Pick<DataKeys, "find" | "key" | "w
       return [...found.flat(), plainAudience(tenant)];
     },
 
+    lookUpsVersion: async (tenant) => (await dataKeys.words(tenant ?? DEFAULT_TENANT)).join(" "),
+
     digest: (plain) => (text, taskId) => {
       const word = taskId === undefined ? undefined : sealWordOf(taskId);
       return taskId === undefined || word === undefined ? plain(text) : mac(keysOf(taskId, word), `digest\n${text}`);

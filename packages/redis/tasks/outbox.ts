@@ -13,7 +13,7 @@ export interface OutboxOptions {
   readonly redis: Redis;
   readonly keys: Pick<Keys, "outbox">;
   readonly partitions: readonly number[];
-  readonly codec: Pick<ContentCodec, "lookUps">;
+  readonly codec: Pick<ContentCodec, "lookUps" | "lookUpsVersion">;
   readonly bounds: OutboxBounds;
 }
 
@@ -63,6 +63,7 @@ export function createOutbox({ redis, keys, partitions, codec, bounds }: OutboxO
       const lookUps = await codec.lookUps(tenant);
       return new Set(lookUps.flatMap((digest) => names.map(digest)));
     },
+    namesVersion: (tenant) => codec.lookUpsVersion(tenant),
   };
 }
 
