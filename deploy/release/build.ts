@@ -50,6 +50,9 @@ async function rewriteImports(file: string): Promise<void> {
   await writeFile(file, text.replaceAll(/(["'])(\.{1,2}\/[^"']+)\.ts\1/g, "$1$2.js$1"));
 }
 
+/** It checks its Node.js itself, in one sentence. npm would print five lines before it. */
+const SAYS_ITSELF = "create-parley";
+
 function published(manifest: Manifest, root: Manifest): Manifest {
   const { private: _, devDependencies: __, exports: entries, bin, dependencies, optionalDependencies, ...rest } = manifest;
   if (manifest.version !== root.version)
@@ -58,7 +61,7 @@ function published(manifest: Manifest, root: Manifest): Manifest {
     ...rest,
     license: root["license"],
     ...repository(),
-    engines: root["engines"],
+    ...(manifest.name !== SAYS_ITSELF && { engines: root["engines"] }),
     sideEffects: false,
     publishConfig: { access: "public", provenance: true },
     ...(entries && { exports: { ...compiled(entries), "./package.json": "./package.json" } }),

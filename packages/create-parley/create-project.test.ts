@@ -27,6 +27,7 @@ describe("a new project", () => {
       ".dockerignore",
       ".gitignore",
       ".mcp.json",
+      ".npmrc",
       "Dockerfile",
       "README.md",
       "package.json",

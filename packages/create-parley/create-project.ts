@@ -11,6 +11,7 @@ const TEMPLATE = join(import.meta.dirname, "template");
 const RENAMED: Readonly<Record<string, string>> = {
   gitignore: ".gitignore",
   dockerignore: ".dockerignore",
+  npmrc: ".npmrc",
   "mcp.json": ".mcp.json",
   "package.template.json": "package.json",
 };
