@@ -30,7 +30,8 @@ export interface ToolResult {
 }
 
 export interface Client {
-  call(args: object): Promise<Said<TaskState>>;
+  /** Of the tool `chaos`, or another one. */
+  call(args: object, tool?: string): Promise<Said<TaskState>>;
   /** A call that holds its request open until the tool has ended. */
   callAndWait(args: object): Promise<Said<ToolResult>>;
   get(taskId: string): Promise<Said<TaskState>>;
@@ -87,7 +88,7 @@ export function createClient(url: string, { timeoutMs, connections, token }: Cli
   }
 
   return {
-    call: (args) => send("tools/call", "chaos", { name: "chaos", arguments: args }),
+    call: (args, tool = "chaos") => send("tools/call", tool, { name: tool, arguments: args }),
     callAndWait: (args) => send("tools/call", "chaos", { name: "chaos", arguments: args }, false),
     get: (taskId) => send("tasks/get", taskId, { taskId }),
     async answer(taskId, values) {

@@ -9,8 +9,8 @@ import { KEYS_PATH, METADATA_PATH, OPENID_PATH, startIssuer } from "../support/i
 export interface Guard {
   /** Of every front end and worker. */
   readonly env: Readonly<Record<string, string>>;
-  /** What a client sends at this moment. */
-  token(): string;
+  /** What a client sends at this moment, as one of the people, or as everybody. */
+  token(who?: string): string;
   /** The provider publishes a key, and signs with it once nobody's list of keys can be older. */
   rotateSigningKeys(): Promise<void>;
   /** A new key comes first in the ring, all data keys are wrapped by it, the old key goes. Waits for a Redis that is away. */
@@ -27,17 +27,27 @@ const COOLDOWN_MS = 1_000;
 const TOKEN_S = 24 * 60 * 60;
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
-export async function startGuard(directory: string): Promise<Guard> {
+/** `people`: what the tokens of each say besides who it is. */
+export async function startGuard(directory: string, people: Readonly<Record<string, object>> = {}): Promise<Guard> {
   const issuer = await startIssuer({ audience: `${PUBLIC_URL}/mcp` });
-  const signed = () => issuer.token({ exp: Math.floor(Date.now() / 1_000) + TOKEN_S });
+  const exp = () => Math.floor(Date.now() / 1_000) + TOKEN_S;
+  const signed = async () => ({
+    everybody: await issuer.token({ exp: exp() }),
+    of: new Map(
+      await Promise.all(
+        Object.entries(people).map(async ([sub, claims]) => [sub, await issuer.token({ sub, ...claims, exp: exp() })] as const),
+      ),
+    ),
+  });
   const ringFile = join(directory, "ring");
   let key = newKey();
-  let token = await signed();
+  let tokens = await signed();
   await writeFile(ringFile, key);
   return {
     env: {
       PARLEY_AUTH: "required",
       PARLEY_AUTH_ISSUERS: issuer.url,
+      PARLEY_AUTH_GROUPS_CLAIM: "groups",
       PARLEY_AUTH_KEYS_COOLDOWN: `${COOLDOWN_MS}ms`,
       PARLEY_PUBLIC_URL: PUBLIC_URL,
       PARLEY_CONTENT_RING: ringFile,
@@ -47,12 +57,12 @@ export async function startGuard(directory: string): Promise<Guard> {
       PARLEY_QUOTA_ANSWERS: "1000000",
       PARLEY_QUOTA_TASKS: "1000000",
     },
-    token: () => token,
+    token: (who) => (who === undefined ? tokens.everybody : (tokens.of.get(who) ?? "")),
     async rotateSigningKeys() {
       await issuer.rotate();
       const next = await signed();
       await sleep(COOLDOWN_MS * 1.5);
-      token = next;
+      tokens = next;
     },
     async rotateContentKeys({ url, prefix, partitions }) {
       const next = newKey();

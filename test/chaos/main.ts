@@ -2,6 +2,7 @@
  * The chaos suite's command line. Exits with 0 only if no rule was broken.
  *
  *   npm run test:chaos -- [--lifecycles N] [--seed N] [--people N] [--topology NAME] [--faults a,b] [--limit SECONDS] [--guarded] [--keep]
+ *   npm run test:chaos -- --approvals N [--seed N] [--people N] [--topology NAME] [--faults a,b] [--limit SECONDS]
  *   npm run test:chaos -- --races N [--seed N] [--history FILE]
  *   npm run test:chaos -- --sabotage
  *
@@ -11,6 +12,8 @@
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { startTopology, TOPOLOGIES } from "../topologies/topologies.ts";
+import { RULES as APPROVAL_RULES } from "./approvals/judge.ts";
+import { runApprovalChaos } from "./approvals/run.ts";
 import { FAULTS, type FaultWeights } from "./faults.ts";
 import { race } from "./races/race.ts";
 import { runChaos } from "./run.ts";
@@ -28,6 +31,7 @@ const { values } = parseArgs({
     limit: { type: "string" },
     guarded: { type: "boolean", default: false },
     keep: { type: "boolean", default: false },
+    approvals: { type: "string" },
     races: { type: "string" },
     history: { type: "string" },
     sabotage: { type: "boolean", default: false },
@@ -46,8 +50,27 @@ if (name === undefined) throw new Error(`no topology "${values.topology}"; there
 const topology = (directory: string) => startTopology(name, directory, PREFIX);
 const progress = (line: string) => console.log(`${new Date().toISOString().slice(11, 23)}  ${line}`);
 
-const run = values.sabotage ? sabotage : values.races === undefined ? chaos : () => races(Number(values.races));
+const run = chosen();
 process.exit((await run()) === 0 ? 0 : 1);
+
+function chosen(): () => Promise<number> {
+  if (values.sabotage) return sabotage;
+  if (values.approvals !== undefined) return () => approvals(Number(values.approvals));
+  return values.races === undefined ? chaos : () => races(Number(values.races));
+}
+
+async function approvals(calls: number): Promise<number> {
+  const limitMs = values.limit === undefined ? 120_000 + calls * 1_000 : Number(values.limit) * 1_000;
+  const weights = weightsOf(values.faults?.split(","));
+  const report = await runApprovalChaos({ seed, calls, people: Number(values.people), weights, limitMs, topology, progress });
+  const { findings, faults, ...facts } = report;
+  print(facts, faults);
+  console.log(`findings           ${findings.length}`);
+  for (const { rule, where, what } of findings.slice(0, 40)) console.log(`  ${rule}: ${where}: ${what}`);
+  const failed = new Set(findings.map(({ rule }) => rule)).size;
+  await writeReport({ numPassedTests: Math.max(0, APPROVAL_RULES.length - failed), numFailedTests: failed });
+  return findings.length;
+}
 
 async function chaos(): Promise<number> {
   const lifecycles = Number(values.lifecycles);

@@ -39,6 +39,9 @@ export interface SystemOptions {
   readonly frontEnds: number;
   readonly workers: number;
   readonly guard?: Guard | undefined;
+  /** In place of the tool of lifecycles. */
+  readonly tools?: string;
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Of all keys of a run. */
@@ -46,7 +49,15 @@ export const PREFIX = "chaos";
 const TOOLS = join(import.meta.dirname, "tools/chaos.ts");
 const CLOCK = pathToFileURL(join(import.meta.dirname, "skewed-clock.mjs")).href;
 
-export async function startSystem({ topology, directory, frontEnds, workers, guard }: SystemOptions): Promise<System> {
+export async function startSystem({
+  topology,
+  directory,
+  frontEnds,
+  workers,
+  guard,
+  tools = TOOLS,
+  env: more,
+}: SystemOptions): Promise<System> {
   const wires =
     topology.port === undefined
       ? undefined
@@ -57,7 +68,7 @@ export async function startSystem({ topology, directory, frontEnds, workers, gua
   };
   const env = {
     PARLEY_PREFIX: PREFIX,
-    PARLEY_TOOLS: TOOLS,
+    PARLEY_TOOLS: tools,
     PARLEY_PARTITIONS: String(topology.partitions),
     // Short, so that what they bound happens often within a run: commands that give up during an outage, leases that end during a stop.
     PARLEY_REDIS_TIMEOUT: "1500ms",
@@ -67,6 +78,7 @@ export async function startSystem({ topology, directory, frontEnds, workers, gua
     PARLEY_TAKEOVERS_MAX: "1000",
     ...topology.env,
     ...guard?.env,
+    ...more,
   };
   // Front ends keep their ports through all their lives.
   const ports = await freePorts(frontEnds);
