@@ -1,7 +1,7 @@
 /** A worker: takes runs from the queue, runs them, and sweeps for overdue tasks. It holds no state that another worker could need (I8). */
 import { readFileSync } from "node:fs";
-import { openGate } from "@parley/approvals/every-process";
-import { createSuspects, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
+import { openGate, type PlantTest } from "@parley/approvals/every-process";
+import { createSuspects, createTask, fixedCatalogue, runTask, type Services, sweep } from "@parley/core";
 import type { Gateway, GatewayRun } from "@parley/gateway";
 import { fileStore } from "@parley/files";
 import {
@@ -73,6 +73,11 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     approvals: redis.approvals,
     standing: redis.standing,
     lastApproved: redis.lastApproved,
+    plant: ({ tool, ...test }: PlantTest) => {
+      // Nobody called, so the audit has no call: it has the test.
+      const { audit: _, ...unaudited } = services;
+      return createTask(unaudited, tool, { ...test, door: "rules", capabilities: {}, hidden: true, isUncounted: true });
+    },
     ...(config.redis.audit && { audit: redis.audit }),
     digest: services.digest,
     now: redis.now,

@@ -1,11 +1,12 @@
 /** The part that every process loads: the gate, and the setting. What reads rules, with its evaluator, is loaded only if there are some. */
 import type { Catalogue, Catalogues, Log } from "@parley/core";
 import { z } from "zod";
-import { gated, NO_RULES } from "./gate.ts";
+import { gated, NO_RULES, withTests } from "./gate.ts";
 import { createGateRecord, type Recorders } from "./record.ts";
 import type { Called, Decision } from "./rules.ts";
 
 export { replayedBehindGate } from "./gate.ts";
+export type { PlantTest } from "./planted.ts";
 export type { Recorders } from "./record.ts";
 
 export const rulesEnvironment = {
@@ -39,9 +40,15 @@ export async function openGate({ file, askTimeoutMaxMs, secretNames = [], log }:
   const stopWatching = opened?.watch({ log });
   const options = { rules: () => opened?.current() ?? NO_RULES, stopped: reportTo(log), secretNames };
   return {
-    wrap({ current, runnable }, recorders) {
+    wrap(catalogues, recorders) {
       const recording = recorders ? { ...options, record: createGateRecord({ ...recorders, log }) } : options;
       const wrapped = new WeakMap<Catalogue, Catalogue>();
+      const runnable = new WeakMap<Catalogue, Catalogue>();
+      const forRuns = (catalogue: Catalogue) => {
+        const known = runnable.get(catalogue) ?? (recorders?.plant ? withTests(catalogue, recording) : catalogue);
+        runnable.set(catalogue, known);
+        return known;
+      };
       const wrap = (catalogue: Catalogue) => {
         const known = wrapped.get(catalogue) ?? gated(catalogue, recording);
         wrapped.set(catalogue, known);
@@ -49,10 +56,10 @@ export async function openGate({ file, askTimeoutMaxMs, secretNames = [], log }:
       };
       return {
         current(caller) {
-          const now = current(caller);
+          const now = catalogues.current(caller);
           return now instanceof Promise ? now.then(wrap) : wrap(now);
         },
-        runnable: () => wrap(runnable()),
+        runnable: () => forRuns(wrap(catalogues.runnable())),
       };
     },
     concerns: (called) => options.rules().concerns(called),

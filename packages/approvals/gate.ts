@@ -26,13 +26,16 @@ import {
   type EndedWithout,
   type Json,
   type JsonObject,
+  type Membership,
   type Prompt,
+  type Settled,
   type Tool,
 } from "@parley/core";
 import { aboutCall, approvalMessage, askedOf } from "./approval-message.ts";
 import { type Comparing, type LastCall, shownArguments } from "./compare.ts";
 import { denial } from "./denial.ts";
 import { changedBy, type Edited, editForm, readEdited, withEdit } from "./edit.ts";
+import { type Planted, testTool } from "./planted.ts";
 import type { GateRecord } from "./record.ts";
 import type { Called, Decision, Rules } from "./rules.ts";
 import { approvalForm, standingMs } from "./standing.ts";
@@ -60,6 +63,7 @@ export const NO_RULES: Rules = {
   version: "",
   isDryRun: false,
   asksForMembership: false,
+  tests: () => undefined,
   concerns: () => false,
   decide: () => ({ type: "allow", rule: "no rules" }),
 };
@@ -114,6 +118,61 @@ export function replayedBehindGate<C extends Called>(called: C, journal: Readonl
   return `patch:${GATE}` in journal ? { ...called, ...gatedParts(called, { rules: () => NO_RULES, stopped: () => undefined }) } : called;
 }
 
+/** The catalogue with what runs as a test of each tool. For workers. */
+export function withTests(catalogue: Catalogue, options: GateOptions): Catalogue {
+  const tests = [...catalogue.tools.values()].map((tool) => asTest(tool, options));
+  return { ...catalogue, tools: new Map([...catalogue.tools, ...tests.map((tool) => [tool.name, tool] as const)]) };
+}
+
+/** Asks as the gate would, and runs nothing (planted.ts). */
+function asTest(tool: Tool, options: GateOptions): Tool {
+  return testTool(tool, async (planted, effects) => {
+    const { record } = options;
+    const { arguments: args, membership, reason } = planted;
+    const call = { ...effects.call, ...(membership !== undefined && { membership: membership as Membership }) };
+    let last: LastCall | undefined;
+    const decide = async () => {
+      const now = options.rules().decide(tool, args, call);
+      const isOfRule = now.type === "approve" && now.rule === planted.rule && options.rules().tests(now.rule) !== undefined;
+      if (!isOfRule || options.rules().isDryRun) return null;
+      const asked = { ...now, askedAtMs: record?.now() ?? 0 };
+      const of = { taskId: effects.taskId, call: { ...effects.call, name: tool.name }, decided: asked };
+      last = now.diff && (await record?.lastApproved(of));
+      await record?.tested(of, { did: "tested", copyOf: planted.of, askedAtMs: asked.askedAtMs, atMs: asked.askedAtMs, by: [] });
+      return asked as unknown as Json;
+    };
+    const decided = (await effects.step(DECIDED, decide, { isRecordedLater: (found) => found !== null })) as unknown as Approve | null;
+    if (!decided) return "The rules would not ask about it any more.";
+    const of = { taskId: effects.taskId, call: { ...effects.call, name: tool.name }, decided };
+    const compared = last && { last, redact: decided.redact, principal: effects.call.principal };
+    const { request, identity } = approvalRequest(
+      tool,
+      { arguments: args, reason, secretNames: options.secretNames, ...(compared && { compared }) },
+      decided,
+    );
+    const { audience, timeoutMs } = decided;
+    const answer = await effects.ask(APPROVAL, request, { audience, timeoutMs, identity });
+    const answerers = effects.answeredBy(APPROVAL);
+    const did = outcomeOf(answer, planted, request.schema);
+    const by = did === "closed" ? [] : decidersOf(answerers);
+    const settled = async () => {
+      const { askedAtMs = 0 } = decided;
+      await record?.tested(of, { did, copyOf: planted.of, askedAtMs, atMs: answerers?.atMs ?? record.now(), by });
+      return did;
+    };
+    await effects.step(NOTED, settled, { isRecordedLater: () => true });
+    return `A test: ${did}.`;
+  });
+}
+
+/** Whoever approves it with all planted arguments changed has seen them. */
+function outcomeOf(answer: Settled, { changed }: Planted, form: JsonObject): "caught" | "missed" | "closed" {
+  if (answer.action === "decline") return "caught";
+  if (answer.action !== "accept") return "closed";
+  const edited = changedBy(answer.content, form) ?? {};
+  return changed.every((name) => Object.hasOwn(edited, name)) ? "caught" : "missed";
+}
+
 /** What to do with a call: return what its caller gets, or run it, with other arguments if the approver changed some. */
 interface Judged {
   readonly refused?: JsonObject;
@@ -141,6 +200,9 @@ async function judged(tool: Called, args: JsonObject, effects: Effects, options:
     if (now.type === "deny") await record?.denied({ ...of, decided: now });
     if (now.type !== "approve" || !record) return now as Json;
     const asked = { ...now, askedAtMs: record.now() };
+    const tests = tool.kind === "tool" ? options.rules().tests(now.rule) : undefined;
+    // Beside it: nothing of the call waits for it, and it never fails.
+    if (tests && tool.kind === "tool") void record.plantTest({ ...of, decided: now }, { tool, runs: asTest(tool, options), args, tests });
     [last] = await Promise.all([now.diff && record.lastApproved({ ...of, decided: now }), record.asked({ ...of, decided: asked })]);
     return asked;
   };
@@ -203,13 +265,11 @@ async function judged(tool: Called, args: JsonObject, effects: Effects, options:
     if (!read.ok) return `It was approved with changes that the tool does not take: ${describeViolations(read.violations)}`;
     return forbiddenEdit(decided, decideNow(read.args)) ?? { arguments: read.args, changed, by };
   };
+  let isDecidedHere = false;
   const decideAgain = async () => {
     const found = await stillApproved();
     await settled("approved", isVoid(found), typeof found === "string" ? undefined : found);
-    if (decided.diff && !isVoid(found)) {
-      const shown = shownArguments(tool, typeof found === "object" ? found.arguments : args, decided.redact);
-      await record?.noteApproved({ ...of, decided }, { args: shown, atMs: answerers?.atMs ?? record.now() });
-    }
+    isDecidedHere = true;
     const forMs = standingMs(content, decided.standing);
     if (found === "" && forMs !== undefined) await record?.grantStanding({ ...of, decided }, { by, forMs });
     return found;
@@ -217,9 +277,17 @@ async function judged(tool: Called, args: JsonObject, effects: Effects, options:
   const tells = { ask: APPROVAL, what: (found: unknown) => (isVoid(found) ? "void" : "spent") } as const;
   const again = (await effects.step(AGAIN, decideAgain, { tells })) as Again | undefined;
   if (isVoid(again)) return { refused: denial(tool, { ...decided, reason: again, again: "later" }) };
+  // Once it is recorded: another worker may have decided otherwise. A worker that dies here has kept nothing to compare with.
+  if (decided.diff && isDecidedHere) {
+    const shown = shownArguments(tool, typeof again === "object" ? again.arguments : args, decided.redact);
+    const noted = { args: shown, atMs: answerers?.atMs ?? record?.now() ?? 0 };
+    await effects.ofCtx(record?.noteApproved({ ...of, decided }, noted) ?? Promise.resolve());
+  }
   effects.status("Approved.");
   return typeof again === "object" ? { edited: again } : {};
 }
+
+type Approve = Extract<Decision, { readonly type: "approve" }>;
 
 /** Of the step after a yes: why it does not count, "" if it does, or what was changed. */
 type Again = string | Edited;

@@ -26,9 +26,11 @@ import {
   type LastApproved,
   type Log,
   type StandingApprovals,
+  type Tool,
   toolOf,
 } from "@parley/core";
 import { kindOf, type LastCall } from "./compare.ts";
+import { plantedCaller, plantedCopy, type PlantTest, type Tests, TESTS_A_DAY_MAX, testsOf } from "./planted.ts";
 import type { Decision } from "./rules.ts";
 import { grantStanding, standingId, type StoppedToAsk, useStanding } from "./standing.ts";
 
@@ -68,7 +70,23 @@ export interface GateRecord {
   /** The last approved call of its kind. */
   lastApproved(stopped: StoppedToAsk): Promise<LastCall>;
   /** `args`: what the rule shows of them, undefined if nobody can say. */
+  /** Has the call followed by a test, now and then. `tool`: what runs as a test. */
+  plantTest(
+    stopped: StoppedToAsk,
+    plant: { readonly tool: Tool; readonly runs: Tool; readonly args: JsonObject; readonly tests: Tests },
+  ): Promise<void>;
+  /** A test was asked, or has ended: `caught` was refused, `missed` approved, `closed` neither. */
+  tested(stopped: StoppedToAsk, tested: Tested): Promise<void>;
   noteApproved(stopped: StoppedToAsk, noted: { readonly args: JsonObject | undefined; readonly atMs: number }): Promise<void>;
+}
+
+export interface Tested {
+  readonly did: "tested" | "caught" | "missed" | "closed";
+  /** The task of the call that the test copies. */
+  readonly copyOf: string;
+  readonly askedAtMs: number;
+  readonly atMs: number;
+  readonly by: readonly string[];
 }
 
 export interface Recorders {
@@ -76,6 +94,10 @@ export interface Recorders {
   readonly standing?: StandingApprovals;
   /** For rules that compare a call with the last one. */
   readonly lastApproved?: LastApproved;
+  /** Makes the task of a test. Without it there are no tests. */
+  readonly plant?: (planted: PlantTest) => Promise<unknown>;
+  /** In [0, 1). */
+  readonly random?: () => number;
   readonly audit?: Audit;
   /** For what the audit has a digest of. */
   readonly digest?: Digest;
@@ -97,13 +119,27 @@ export const DID = [
   "void",
   "granted",
   "used",
+  "tested",
+  "caught",
+  "missed",
 ] as const;
 export type Did = (typeof DID)[number];
 
 /** The call asks a person then. */
 const NOT_STANDING = "standing approval was not read or written";
 
-export function createGateRecord({ approvals, standing, lastApproved, audit, digest, now, log, count }: Recorders): GateRecord {
+export function createGateRecord({
+  approvals,
+  standing,
+  lastApproved,
+  plant,
+  random = Math.random,
+  audit,
+  digest,
+  now,
+  log,
+  count,
+}: Recorders): GateRecord {
   async function note({ taskId, call, decided }: Stopped, did: Did, { principal, id, edited }: Noted): Promise<void> {
     const { tenant = DEFAULT_TENANT, binding, reason } = call;
     await audit?.note({
@@ -147,6 +183,37 @@ export function createGateRecord({ approvals, standing, lastApproved, audit, dig
       if (!lastApproved) return "unknown";
       const read = async () => (await lastApproved.read({ ...kindIn(stopped), nowMs: now() })) ?? "none";
       return (await attempt(stopped, read, "the last approved call was not read")) ?? "unknown";
+    },
+    async plantTest(stopped, { tool, runs, args, tests: { share, change } }) {
+      if (!plant || !approvals || random() >= share) return;
+      const { taskId, call, decided } = stopped;
+      const { tenant = DEFAULT_TENANT } = call;
+      const rule = testsOf(decided.rule);
+      const drawn = change[Math.floor(random() * change.length)];
+      if (!drawn) return;
+      const work = async () => {
+        const copy = await plantedCopy(tool, args, { stopped, change: drawn });
+        if ("problem" in copy) {
+          log.info({ taskId, rule: decided.rule, problem: copy.problem }, "a test of a rule was not made");
+          return;
+        }
+        const { rules } = await approvals.read({ tenant, days: 1, nowMs: now() });
+        if ((rules.find((each) => each.rule === rule)?.asked ?? 0) >= TESTS_A_DAY_MAX) return;
+        await approvals.asked({ tenant, rule, taskId, askedAtMs: now() });
+        await plant({ tool: runs, caller: plantedCaller(stopped), arguments: copy, idempotencyKey: `test of ${taskId}` });
+      };
+      await attempt(stopped, work, "a test of a rule was not made");
+    },
+    async tested(stopped, { did, copyOf, askedAtMs, atMs, by }) {
+      const { rule } = stopped.decided;
+      const { tenant = DEFAULT_TENANT } = stopped.call;
+      if (did !== "closed") {
+        count?.({ rule, did });
+        for (const principal of by.length > 0 ? by : [undefined]) await note(stopped, did, { principal });
+      }
+      if (did === "tested") return;
+      const end = did === "caught" ? "refused" : did === "missed" ? "approved" : "closed";
+      await figure(stopped, () => approvals?.settled({ tenant, rule: testsOf(rule), taskId: copyOf, askedAtMs, end, atMs, by }));
     },
     async noteApproved(stopped, { args, atMs }) {
       const { taskId, call } = stopped;

@@ -1,5 +1,6 @@
 /** Figures of approvals as people read them: for each rule how many, how fast, how often yes, by whom, and the oldest that waits. */
 import {
+  type ApprovalFigures,
   type ApprovalRecord,
   type CountedRule,
   DECISION_WAITS_MS,
@@ -8,6 +9,7 @@ import {
   type ReadApprovals,
   type Task,
 } from "@parley/core";
+import { testsOf } from "./planted.ts";
 
 export interface ApprovalReport {
   /** From the first day, at midnight (UTC). */
@@ -27,8 +29,20 @@ export interface ReportedRule extends Omit<CountedRule, "approvedAfter" | "refus
   readonly quick: number;
   /** Those who decided most often, at most DECIDERS_SHOWN. */
   readonly people: CountedRule["people"];
+  /** Tests of those who approve, if there were any. */
+  readonly tests?: ReportedTests;
   readonly waiting: number;
   readonly oldest?: { readonly taskId: string; readonly askedAtMs: number };
+}
+
+export interface ReportedTests {
+  readonly asked: number;
+  /** Refused, as was right. */
+  readonly caught: number;
+  /** Approved. */
+  readonly missed: number;
+  /** Who approved how many, at most DECIDERS_SHOWN. */
+  readonly missedBy: readonly { readonly principal: string; readonly missed: number }[];
 }
 
 /** Hardly anybody reads a call and judges it in less. */
@@ -45,7 +59,7 @@ export interface ReportSources {
 /** Calls that were cancelled while they waited count as withdrawn from then on: nothing runs that could say so earlier. */
 export async function approvalReport({ approvals, load }: ReportSources, request: ReadApprovals): Promise<ApprovalReport> {
   const { tenant, days, nowMs } = request;
-  const before = await approvals.read(request);
+  const before = withoutTests(await approvals.read(request));
   const waiting: (typeof before)["open"][number][] = [];
   const over: typeof waiting = [];
   for (let from = 0; from < before.open.length; from += LOADED_AT_ONCE) {
@@ -54,8 +68,8 @@ export async function approvalReport({ approvals, load }: ReportSources, request
     for (const [each, task] of tasks) (task && !isFinished(task.status) ? waiting : over).push(each);
   }
   await Promise.all(over.map((each) => approvals.settled({ ...each, tenant, end: "withdrawn", atMs: nowMs })));
-  const { rules } = over.length > 0 ? await approvals.read(request) : before;
-  const named = new Set([...rules.map(({ rule }) => rule), ...waiting.map(({ rule }) => rule)]);
+  const { rules, tests } = over.length > 0 ? withoutTests(await approvals.read(request)) : before;
+  const named = new Set([...tests.map(({ rule }) => rule.slice(1)), ...rules.map(({ rule }) => rule), ...waiting.map(({ rule }) => rule)]);
   return {
     sinceMs: Math.floor(nowMs / DAY_MS - (days - 1)) * DAY_MS,
     isMoreWaiting: before.isMoreOpen,
@@ -63,12 +77,41 @@ export async function approvalReport({ approvals, load }: ReportSources, request
       const counted = rules.find(({ rule }) => rule === name) ?? { ...NONE, rule: name };
       const own = waiting.filter(({ rule }) => rule === name);
       const [first] = own;
-      return { ...reported(counted), waiting: own.length, ...(first && { oldest: { taskId: first.taskId, askedAtMs: first.askedAtMs } }) };
+      const tested = tests.find(({ rule }) => rule === testsOf(name));
+      return {
+        ...reported(counted),
+        ...(tested && { tests: reportedTests(tested) }),
+        waiting: own.length,
+        ...(first && { oldest: { taskId: first.taskId, askedAtMs: first.askedAtMs } }),
+      };
     }),
   };
 }
 
 const DAY_MS = 86_400_000;
+
+/** Figures of tests apart from those of calls. */
+function withoutTests({ rules, open, ...rest }: ApprovalFigures) {
+  const isTests = ({ rule }: { readonly rule: string }) => rule.startsWith(testsOf(""));
+  return {
+    ...rest,
+    rules: rules.filter((each) => !isTests(each)),
+    tests: rules.filter(isTests),
+    open: open.filter((each) => !isTests(each)),
+  };
+}
+
+function reportedTests({ asked, approved, refused, people }: CountedRule): ReportedTests {
+  const missed = people
+    .filter((each) => each.approved > 0 && each.principal !== "")
+    .toSorted((one, other) => other.approved - one.approved);
+  return {
+    asked,
+    caught: refused,
+    missed: approved,
+    missedBy: missed.slice(0, DECIDERS_SHOWN).map((each) => ({ principal: each.principal, missed: each.approved })),
+  };
+}
 
 const NONE: Omit<CountedRule, "rule"> = {
   asked: 0,
@@ -83,7 +126,7 @@ const NONE: Omit<CountedRule, "rule"> = {
   people: [],
 };
 
-function reported({ approvedAfter, refusedAfter, people, ...counts }: CountedRule): Omit<ReportedRule, "waiting" | "oldest"> {
+function reported({ approvedAfter, refusedAfter, people, ...counts }: CountedRule): Omit<ReportedRule, "waiting" | "oldest" | "tests"> {
   const decided = counts.approved + counts.refused;
   const waits = approvedAfter.map((count, at) => count + (refusedAfter[at] ?? 0));
   const [medianMs, p90Ms] = [quantile(waits, 0.5), quantile(waits, 0.9)];

@@ -29,6 +29,7 @@ import {
 import { z } from "zod";
 import { COMPARED_WITH, type ComparedWith } from "./compare.ts";
 import { withDefaults } from "./defaults.ts";
+import { type Tests, TESTS_SHARE_MAX } from "./planted.ts";
 import { CONDITION_CHARS_MAX, type Condition, type ConditionInput, readCondition } from "./condition.ts";
 
 /** What a rule can stop. */
@@ -93,6 +94,8 @@ export interface Rules {
   readonly isDryRun: boolean;
   /** Whether some rule may ask for groups or roles of the caller. */
   readonly asksForMembership: boolean;
+  /** What the rule of that name says of tests; undefined for no tests. */
+  tests(rule: string): Tests | undefined;
   /** Whether some call of that tool or prompt might not run at once. */
   concerns(called: Called): boolean;
   /** `tried` is told of each rule whose condition was looked at: whether it held, or why it could not be evaluated. */
@@ -146,6 +149,15 @@ const rule = z.strictObject({
   escalate: z.union([step, z.array(step).min(1).max(ESCALATIONS_MAX)]).optional(),
   allow: z.array(z.enum(ALLOWANCES)).min(1).max(ALLOWANCES.length).optional(),
   diff: z.enum(COMPARED_WITH).optional(),
+  tests: z
+    .strictObject({
+      share: z.number().gt(0).max(TESTS_SHARE_MAX),
+      change: z
+        .array(z.record(z.string().max(64), z.json()))
+        .min(1)
+        .max(20),
+    })
+    .optional(),
   edit: z.union([z.boolean(), z.array(z.string().min(1).max(64)).min(1).max(100)]).optional(),
 });
 const shape = z.strictObject({
@@ -170,6 +182,7 @@ interface Read {
   readonly digest: string;
   fits(called: Called): boolean;
   readonly when: Condition | undefined;
+  readonly tests: Tests | undefined;
   decide(bound: string): Decision;
   readonly isAllowing: boolean;
 }
@@ -205,6 +218,7 @@ export function readRules(
   return {
     version: versionOf(parsed.data),
     isDryRun: parsed.data.dryRun ?? false,
+    tests: (name) => rules.find((each) => each.name === name)?.tests,
     asksForMembership: rules.some(({ when }) => when?.asksForMembership),
     concerns(called) {
       for (const each of rules) {
@@ -271,6 +285,7 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
     standing: given.standing,
     edit: given.edit,
     diff: given.diff,
+    tests: given.tests,
     remind: given.remind,
     escalate: given.escalate,
     allow: given.allow,
@@ -295,6 +310,10 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
   const standing = given.standing && readStanding(given.standing, say);
   if (standing && quorum !== undefined)
     say("standing", "cannot be combined with `quorum`: each of several people would have to agree to it");
+  if (given.tests) {
+    if (prompts) say("tests", "is about arguments of tools, and this rule names prompts");
+    if (given.tests.change.some((each) => Object.keys(each).length === 0)) say("tests.change", "has an entry that changes nothing");
+  }
   if (given.edit) {
     if (quorum !== undefined) say("edit", "cannot be combined with `quorum`: people would approve different calls");
     if (standing) say("edit", "cannot be combined with `standing`, which is about one call with exactly its arguments");
@@ -308,6 +327,7 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
     name,
     digest: canonicalJson(given),
     when,
+    tests: given.tests as Tests | undefined,
     isAllowing: action === "allow",
     // Without names, a rule is about every tool, and no prompt.
     fits: (called) =>

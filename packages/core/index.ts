@@ -13,6 +13,7 @@ export * from "./ports/approval-record.ts";
 export * from "./ports/standing-approvals.ts";
 export { SNOOZES_MAX } from "./ports/snoozes.ts";
 export * from "./ports/last-approved.ts";
+export { isTestCall, testName, toolNameOf } from "./task/test-call.ts";
 export { REPEATED_REPLY_CHARS, REPEATS_KEPT_MS, REPEATS_LEASE_MS, REPEATS_MAX } from "./ports/repeats.ts";
 export * from "./callers/session.ts";
 export * from "./ports/files.ts";

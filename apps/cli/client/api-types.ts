@@ -450,6 +450,19 @@ export interface components {
                 readonly approved: number;
                 readonly refused: number;
             }[];
+            /** @description Tests of those who approve: calls that nobody made, whose right answer is no */
+            readonly tests?: {
+                readonly asked: number;
+                /** @description Refused, as was right */
+                readonly caught: number;
+                /** @description Approved */
+                readonly missed: number;
+                /** @description Those who approved most of them */
+                readonly missedBy: readonly {
+                    readonly principal: string;
+                    readonly missed: number;
+                }[];
+            };
             /** @description Calls that wait now */
             readonly waiting: number;
             /** @description The one of them that has waited longest */
@@ -828,6 +841,11 @@ export interface components {
             readonly owner: components["schemas"]["Owner"];
             /** @enum {string} */
             readonly end: "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
+            /**
+             * @description Nobody made the call: it was to show whether people look, and the right answer was no
+             * @constant
+             */
+            readonly isTest?: true;
             /** @description Who answered; absent if nobody did */
             readonly by?: components["schemas"]["Answerer"];
             /** @description In whose place; absent if in their own */

@@ -102,7 +102,7 @@ test("it is said what else happens while a call waits", async () => {
     waits,
     `default: deny
 rules:
-  - { name: a, action: approve, by: { groups: [ops] }, edit: [to], allow: [delegate], remind: 1h, escalate: { after: 2h, to: { groups: [leads] } } }
+  - { name: a, action: approve, by: { groups: [ops] }, edit: [to], diff: anyone, tests: { share: 0.025, change: [{ to: x }] }, allow: [delegate], remind: 1h, escalate: { after: 2h, to: { groups: [leads] } } }
 `,
   );
   await explainPolicy("x", { ...COMMON, file: waits });
@@ -111,13 +111,15 @@ rules:
     "  later:    after 7200 s also groups leads",
     "  handed on: those who are asked may hand it on to others",
     "  edit:     the approver may change to",
+    "  diff:     beside the last approved call, by anyone",
+    "  tests:    2.5 % of its calls are followed by one",
   ]);
 });
 
 test("the page's other rules are valid, and depend on the caller's groups as it says", async () => {
   const others = [...page.matchAll(/```yaml\n(rules:[\s\S]*?)```/g)].map(([, text]) => text);
   const [rules = ""] = others;
-  expect(others).toHaveLength(2);
+  expect(others).toHaveLength(3);
   const members = join(directory, "members.yaml");
   writeFileSync(members, `default: deny\n${rules}`);
   const edits = join(directory, "edits.yaml");

@@ -45,9 +45,15 @@ export function* reportLines(
       yield `  decided: half within ${lasting(rule.medianMs)}, 90 % within ${lasting(rule.p90Ms)}; ${percent(rule.yes ?? 0)} yes, ${rule.quick} of them within ${QUICK_MS / 1_000} seconds`;
     if (rule.people.length > 0)
       yield `  by:      ${rule.people.map((each) => `${cleanLine(each.principal)} (${each.approved} yes, ${each.refused} no)`).join(", ")}`;
+    if (rule.tests) yield `  tests:   ${testsOf(rule.tests)}`;
     if (rule.oldest)
       yield `  waiting: ${rule.waiting}${isMoreWaiting ? " or more" : ""}, the oldest was asked ${relative(rule.oldest.askedAtMs, nowMs)} (task ${rule.oldest.taskId})`;
   }
+}
+
+function testsOf({ asked, caught, missed, missedBy }: NonNullable<ReportedRule["tests"]>): string {
+  const who = missedBy.map((each) => `${cleanLine(each.principal)} ${each.missed}`).join(", ");
+  return `${asked} asked, ${caught} refused, as was right; ${missed} approved${who === "" ? "" : ` (${who})`}`;
 }
 
 function endsOf(rule: ReportedRule): string {

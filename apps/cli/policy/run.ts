@@ -65,6 +65,10 @@ export async function explainPolicy(
       if (decision.about) for (const line of aboutLines(decision.about)) print(line);
       if (decision.edit)
         print(`  edit:     the approver may change ${decision.edit === true ? "arguments" : cleanLine(decision.edit.join(", "))}`);
+      if (decision.diff)
+        print(`  diff:     beside the last approved call, by ${decision.diff === "caller" ? "the same caller" : "anyone"}`);
+      const tests = rules.tests(decision.rule);
+      if (tests) print(`  tests:    ${Math.round(tests.share * 1_000) / 10} % of its calls are followed by one`);
       if (decision.standing)
         print(
           `  standing: the approver may let ${counted(decision.standing.uses, "such call")} pass within ${decision.standing.forMs / 1_000} s`,

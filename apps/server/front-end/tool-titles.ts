@@ -1,5 +1,5 @@
 /** What people read as the name of a tool. */
-import type { Catalogues } from "@parley/core";
+import { type Catalogues, toolNameOf } from "@parley/core";
 
 export type TitleOf = (called: { readonly kind: "tool" | "prompt"; readonly name: string }) => string;
 
@@ -13,6 +13,7 @@ export function titleShown(titleOf: TitleOf, called: Parameters<TitleOf>[0]): { 
 export function toolTitles(catalogues: Pick<Catalogues, "runnable">): TitleOf {
   return ({ kind, name }) => {
     const { tools, prompts } = catalogues.runnable();
-    return (kind === "tool" ? tools : prompts).get(name)?.title ?? name;
+    const shown = toolNameOf({ name });
+    return (kind === "tool" ? tools : prompts).get(shown)?.title ?? shown;
   };
 }

@@ -403,6 +403,7 @@ export const DE: Texts = {
     inPlaceOf: "An Stelle von",
     inCallOf: "In einem Aufruf von",
     youAnswered: "Ihre Antwort",
+    test: "Das war ein Test: Niemand hat diesen Aufruf gemacht, und nichts wurde ausgeführt. Die richtige Antwort war Nein.",
     youDeclined: "Sie haben abgelehnt.",
     reason: "Grund",
     youAccepted: "Sie haben zugestimmt.",

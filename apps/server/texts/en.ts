@@ -417,6 +417,7 @@ export const EN = {
     inPlaceOf: "In the place of",
     inCallOf: "In a call of",
     youAnswered: "You answered",
+    test: "This was a test: nobody made this call, and nothing ran. The right answer was no.",
     youDeclined: "You declined.",
     reason: "Reason",
     youAccepted: "You accepted.",

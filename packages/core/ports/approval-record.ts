@@ -15,6 +15,7 @@ export interface ApprovalRecord {
 
 export interface ApprovalAsked {
   readonly tenant: string;
+  /** Its name; of tests under it with a `+` before it, by the task of the call that a test copies. */
   readonly rule: string;
   readonly taskId: string;
   readonly askedAtMs: number;
@@ -119,7 +120,7 @@ export function countedRules(counts: Iterable<readonly [name: string, count: num
   for (const [name, count] of counts) {
     const [, rule = "", what = "", detail, of = ""] = COUNT.exec(name) ?? [];
     // A store may count for itself, by names that no rule has.
-    if (!/^[a-z0-9]/.test(rule)) continue;
+    if (!/^\+?[a-z0-9]/.test(rule)) continue;
     const counting = rules.get(rule) ?? newCounting();
     rules.set(rule, counting);
     const decided = what === "approved" || what === "refused" ? what : undefined;

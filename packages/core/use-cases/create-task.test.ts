@@ -37,6 +37,13 @@ const unaudited = (services: Services): Services => {
 };
 
 describe("a call", () => {
+  test("that its caller did not make counts for none of their quotas, and takes no turn of theirs", async () => {
+    const { services, requests, runs } = inMemory();
+    await createTask(unaudited(services), plain, { ...request, isUncounted: true });
+    expect(requests).toStrictEqual([["create", { taskId: "0-1", call: expect.objectContaining({ principal: "alice" }), graceMs }]]);
+    expect(runs).toStrictEqual([{ taskId: "0-1", cause: "created", calls, run: 1 }]);
+  });
+
   test("is written with its fact and its quotas, together with its first run, and observed", async () => {
     const told: unknown[] = [];
     const observer = { traceparent: () => undefined, created: (of: unknown) => void told.push(of) } as unknown as Observer;

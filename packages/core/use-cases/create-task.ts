@@ -38,6 +38,8 @@ export interface CreateTask extends Actor {
   readonly idempotencyKey?: string;
   /** From `newTaskId`, if the caller needed the id earlier, to watch it. */
   readonly taskId?: string;
+  /** It counts for nobody's quotas: the caller did not make it. */
+  readonly isUncounted?: true;
   /** Further writes in the same burst. Not called if nothing is written. */
   readonly beside?: () => Promise<unknown>;
 }
@@ -107,7 +109,7 @@ interface Write {
 async function write(services: Services, request: CreateTask, { taskId, call, once, quotas }: Write): ReturnType<TaskStore["create"]> {
   const { store, queue, settings } = services;
   const { kind, name } = call;
-  const counted = isCounted(request.caller);
+  const counted = isCounted(request.caller) && !request.isUncounted;
   const first = { taskId, cause: "created", calls: { kind, name }, ...(counted && { share: shareOf(call) }) } as const;
   const audit = withAudit(services, request, () => ({
     action: "call",

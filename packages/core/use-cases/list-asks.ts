@@ -7,6 +7,7 @@
  * The policy decides about each ask as it is read. A page looks at a bounded number of asks: if a filter leaves out
  * most of them, the page is short and has a cursor.
  */
+import { toolNameOf } from "../task/test-call.ts";
 import { type AskOrder, type AskPlace, inAskOrder, namesOfCaller, placeMs } from "../callers/open-asks.ts";
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
 import { cut } from "../values/cut.ts";
@@ -257,7 +258,7 @@ function matches({ called, owner, askedAtMs, deadlineMs, priority, snoozedUntilM
 
 export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, ask: Ask, nowMs: number): AskSummary {
   const { key, request, askedAtMs, deadlineMs, onTimeout, audience } = ask;
-  const { kind, name } = task.call;
+  const { kind } = task.call;
   const { tally } = tallied(caller, task, ask);
   const { dueMs } = aboutOf(request) ?? {};
   const claim = claimOf(ask, task.call, nowMs);
@@ -269,7 +270,7 @@ export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, as
     key,
     kind: request.type === "url" ? "url" : "form",
     message: "message" in request ? cut(request.message, ASK_SUMMARY_CHARS) : "",
-    called: { kind, name },
+    called: { kind, name: toolNameOf(task.call) },
     owner: ownerOf(caller, task.call),
     askedAtMs,
     deadlineMs,

@@ -18,6 +18,7 @@ import { type Answer, type Ask, type AskRequest, type Audience, isInternalKey, t
 import { notFound, readable, type TaskRef } from "./get-task.ts";
 import { type AskSummary, isForPerson, type Named, namedOf, ownerOf, summaryOfAsk } from "./list-asks.ts";
 import type { Services } from "./services.ts";
+import { isTestCall, toolNameOf } from "../task/test-call.ts";
 import { type SnoozeOf, snoozesOf } from "./snoozes-of.ts";
 import { type Asked, isOfChild, whereAsked } from "./where-asked.ts";
 
@@ -48,6 +49,8 @@ export interface SettledRead extends Around {
   readonly key: string;
   readonly called: AskSummary["called"];
   readonly owner: AskSummary["owner"];
+  /** Nobody made the call: it was to show whether people look, and the right answer was no. */
+  readonly isTest?: true;
   /**
    * - `closed`: with its task, or because its client could not show it.
    * - `answered`: the task is over, and what was answered is no longer kept.
@@ -222,7 +225,7 @@ function readSettled(
   { task, key, settled }: { readonly task: Task; readonly key: string; readonly settled: SettledAsk },
 ): SettledRead {
   const { outcome, arrivedAtMs } = settled;
-  const { kind, name, principal } = task.call;
+  const { kind, principal } = task.call;
   const isOwner = owns(caller, task.call);
   const before = around(caller, settled.history ?? []);
   const withEnd = (read: Omit<SettledRead, keyof Around>): SettledRead => ({ ...read, ...ended(before, read) });
@@ -230,7 +233,8 @@ function readSettled(
     state: "settled" as const,
     taskId: task.id,
     key,
-    called: { kind, name },
+    called: { kind, name: toolNameOf(task.call) },
+    ...(isTestCall(task.call) && { isTest: true as const }),
     owner: ownerOf(caller, task.call),
     ...(arrivedAtMs !== undefined && { atMs: arrivedAtMs }),
   };

@@ -9,6 +9,7 @@
  *
  * A read looks at a bounded number of entries. If none of them is for the caller, it returns none and is not at the end.
  */
+import { toolNameOf } from "../task/test-call.ts";
 import type { Caller } from "../callers/caller.ts";
 import { DEFAULT_TENANT } from "../callers/caller.ts";
 import { namesOfCaller } from "../callers/open-asks.ts";
@@ -241,7 +242,7 @@ async function dataOf(
   const isForOperator = "isOperator" in caller;
   const common = {
     taskId,
-    called: { kind: call.kind, name: call.name },
+    called: { kind: call.kind, name: toolNameOf(call) },
     ...(isForOperator && { owner: call.principal, tenant: call.tenant ?? DEFAULT_TENANT }),
   };
   if (type === "task.ended") return { ...common, status: what };

@@ -39,6 +39,8 @@ export interface Story {
   readonly args: Args;
   /** Absent if the call was never acknowledged. */
   readonly taskId?: string | undefined;
+  /** What was heard in place of an acknowledgement. */
+  readonly unheard?: string;
   readonly sent: readonly Sent[];
   readonly isCancelled: boolean;
   /** The last approved call as the question showed it. */
@@ -117,11 +119,14 @@ export function judge(story: Story, last: TaskState | undefined, marks: readonly
 
 /** What the questions showed must have run. */
 export function judgeCompared(stories: readonly Story[], evidence: ReadonlyMap<number, readonly Mark[]>): Finding[] {
+  const ofId = new Map(stories.map((each) => [each.id, each]));
   return stories.flatMap(({ id, compared }): Finding[] => {
     if (!compared) return [];
     const shown = JSON.stringify(compared);
-    // Approved, it may not have acted yet when it was shown; by now it has.
-    const isTrue = evidence.get(compared.id)?.some(({ value }) => value === shown) === true;
+    // Approved, it may not have acted yet when it was shown; by now it has, unless it was cancelled in between.
+    const of = ofId.get(compared.id);
+    const isApproved = of?.sent.some(({ answer }) => answer.action === "accept" && isSame(answer.content, compared)) === true;
+    const isTrue = evidence.get(compared.id)?.some(({ value }) => value === shown) === true || (of?.isCancelled === true && isApproved);
     return isTrue ? [] : [{ rule: "compared", where: `call ${id}`, what: `was shown ${shown}, which never ran` }];
   });
 }

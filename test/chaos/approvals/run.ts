@@ -33,6 +33,8 @@ export interface ApprovalReport {
   readonly topology: string;
   readonly calls: number;
   readonly acknowledged: number;
+  /** How many calls were not, by what their clients heard. */
+  readonly unacknowledged: string;
   readonly ran: number;
   readonly repeated: number;
   readonly edited: number;
@@ -105,15 +107,23 @@ async function breakAndJudge(system: System, options: Breaking): Promise<Approva
   const enough = new AbortController();
   const taskIds: string[] = [];
   const stories: Story[] = [];
+  const unheard = new Map<string, number>();
   try {
     const breaking = injectFaults(system, { random: random.fork("faults"), weights, taskIds, over: enough.signal, tell: () => undefined });
     const ruling = changeRules(options, enough.signal);
     await inParallel(people, calls, async (id) => {
       if (limit.aborted) return;
       const own = random.fork(`call ${id}`);
-      const story = await live({ id, random: own, client, system, token, limit, told: (taskId) => taskIds.push(taskId) });
-      stories.push(story);
-      if (stories.length % 500 === 0) progress(`${stories.length} calls`);
+      // A call of which nothing was heard may have become a task, so it is not made again: another one is.
+      for (let attempt = 0; !limit.aborted; attempt += 1) {
+        const told = (taskId: string) => taskIds.push(taskId);
+        const story = await live({ id: id + attempt * calls, random: own.fork(attempt), client, system, token, limit, told });
+        stories.push(story);
+        if (story.taskId !== undefined) break;
+        unheard.set(story.unheard ?? "", (unheard.get(story.unheard ?? "") ?? 0) + 1);
+        await sleep(own.between(100, 1_000));
+      }
+      if (taskIds.length % 500 === 0) progress(`${taskIds.length} calls`);
     });
     enough.abort();
     const [faults, rulesWritten] = await Promise.all([breaking, ruling]);
@@ -127,6 +137,7 @@ async function breakAndJudge(system: System, options: Breaking): Promise<Approva
       topology: system.topology.name,
       calls: stories.length,
       acknowledged: taskIds.length,
+      unacknowledged: [...unheard].map(([why, count]) => `${count} ${why}`).join(", "),
       compared: stories.filter(({ compared }) => compared).length,
       answers: stories.reduce((sum, { sent }) => sum + sent.filter(({ receipt }) => receipt === "accepted").length, 0),
       rulesWritten,
@@ -177,7 +188,7 @@ async function live({ id, random, client, system, token, limit, told }: Living):
   const sent: Sent[] = [];
   const story = { id, kind, args, sent, isCancelled: kind === "cancelled" };
   const called = await client.call({ id, evidence: system.evidence, ...args }, "act");
-  if (called.type !== "done") return story;
+  if (called.type !== "done") return { ...story, unheard: called.type === "refused" ? called.code : "nothing" };
   const { taskId } = called.result;
   told(taskId);
   const asks = new URL(`/api/v1/asks/${taskId}/${ASK}`, system.url);

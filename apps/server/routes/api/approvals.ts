@@ -29,6 +29,18 @@ const approvalRule = named(
       .array(z.object({ principal: z.string(), approved: count, refused: count }))
       .readonly()
       .describe("Those who decided most often"),
+    tests: z
+      .object({
+        asked: count,
+        caught: count.describe("Refused, as was right"),
+        missed: count.describe("Approved"),
+        missedBy: z
+          .array(z.object({ principal: z.string(), missed: count }))
+          .readonly()
+          .describe("Those who approved most of them"),
+      })
+      .optional()
+      .describe("Tests of those who approve: calls that nobody made, whose right answer is no"),
     waiting: count.describe("Calls that wait now"),
     oldest: z.object({ taskId: z.string(), askedAt: time }).optional().describe("The one of them that has waited longest"),
   }),

@@ -150,6 +150,7 @@ const settledAsk = named(
     toolTitle,
     owner,
     end: z.enum(ENDS),
+    isTest: z.literal(true).optional().describe("Nobody made the call: it was to show whether people look, and the right answer was no"),
     by: answerer.optional().describe("Who answered; absent if nobody did"),
     delegatedBy: answerer.optional().describe("In whose place; absent if in their own"),
     acceptedBy: z

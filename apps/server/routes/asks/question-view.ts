@@ -492,10 +492,16 @@ export function settledRecord(reader: Reader, settled: SettledRead, titleOf: Tit
   const answers = content && answerList(reader, content, undefined);
   const why = (answer?.action === "decline" ? answer.reason : undefined) ?? reason;
   return markup`<p class="done">${endText(reader, settled, answers !== undefined)}</p>
+${settled.isTest && testNotice(reader)}
 ${answers}
 <dl class="facts">${why === undefined ? undefined : markup`<dt>${record.reason}</dt><dd dir="auto">${why}</dd>`}${delegatedBy && markup`<dt>${record.inPlaceOf}</dt><dd><bdi>${nameOf(reader, delegatedBy)}</bdi></dd>`}<dt>${record.tool}</dt><dd><bdi>${titleOf(called)}</bdi></dd>${inCallOf(reader, owner.isCaller ? undefined : whoIs(owner))}${atMs === undefined ? undefined : markup`<dt>${record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>
 ${settled.comments.length === 0 ? undefined : heardView(reader, settled)}
 ${aroundView(reader, settled)}`;
+}
+
+/** Of a question that was to show whether people look. */
+export function testNotice({ texts }: Reader): Html {
+  return markup`<p class="risk" data-lesson>${texts.record.test}</p>`;
 }
 
 /** For a list of facts: whose call it was, if that is known and it was not the reader's own. */

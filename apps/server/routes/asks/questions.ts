@@ -5,6 +5,7 @@ import {
   answerOnPage,
   type AnswerOnPage,
   checkOnPage,
+  isTestCall,
   type JsonObject,
   type OpenPage,
   type Receipt,
@@ -21,7 +22,7 @@ import { aroundOf, DOOR, notice, noticeLate, scriptedFor, sendScripted, type ToS
 import { contentIn, draftIn, questionForm, type QuestionForm, type ReadForm } from "./form-body.ts";
 import type { HandOnDraft } from "./hand-on.ts";
 import { type Html, markup, page as wholePage } from "./html.ts";
-import { answerList, inCallOf, questionView, waitsTitle } from "./question-view.ts";
+import { answerList, inCallOf, questionView, testNotice, waitsTitle } from "./question-view.ts";
 import type { SnoozeDraft } from "./snooze.ts";
 import { loggedInAs } from "./views.ts";
 import { whoseCall } from "./whose-call.ts";
@@ -162,6 +163,7 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
     const answers = content && answerList(reader, content, page.kind === "form" ? page.schema : undefined);
     return markup`<section class="flow" aria-labelledby="record">
 <h2 id="record">${words.title}</h2>
+${isTestCall(call) ? testNotice(reader) : undefined}
 <p class="said" dir="auto">${message.length > 2_000 ? `${message.slice(0, 2_000)} …` : message}</p>
 ${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>${reply.reason === undefined ? undefined : markup`<p class="quiet">${words.reason}: <span dir="auto">${reply.reason}</span></p>`}` : answers ? markup`<h3 class="quiet">${words.youAnswered}</h3>${answers}` : markup`<p>${words.youAccepted}</p>`}
 <dl class="facts"><dt>${words.tool}</dt><dd><bdi>${titleOf(call)}</bdi></dd>${inCallOf(reader, by.whose === "named" ? by.name : undefined)}<dt>${words.when}</dt><dd>${momentText(reader, services.clock.now())}</dd></dl>

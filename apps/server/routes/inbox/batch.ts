@@ -4,7 +4,17 @@
  *
  * Each answer counts by itself, and only for the question that the person was shown. One that is refused takes back no other.
  */
-import { answerOnPage, type AnswerOnPage, type Caller, canonicalJson, isCounted, ParleyError, readAsk, type Receipt } from "@parley/core";
+import {
+  answerOnPage,
+  type AnswerOnPage,
+  type Caller,
+  canonicalJson,
+  isCounted,
+  ParleyError,
+  readAsk,
+  type Receipt,
+  toolNameOf,
+} from "@parley/core";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { DOOR, visitAsk } from "../asks/every-page.ts";
 import { type FormPage, formOf } from "../asks/questions.ts";
@@ -81,7 +91,7 @@ function isForm(page: OpenPage): page is FormPage {
 
 /** The same for questions that one answer fits, and whose words say the same about it. */
 function fingerprint({ ask, call, page }: FormPage): string {
-  return canonicalJson([call.kind, call.name, page.schema, page.hints ?? null, ask.audience?.quorum !== undefined]);
+  return canonicalJson([call.kind, toolNameOf(call), page.schema, page.hints ?? null, ask.audience?.quorum !== undefined]);
 }
 
 /** `busy`: the rate of the person is used up. `unsure`: whether it was recorded is not known. */

@@ -114,6 +114,8 @@ function tell({ toast: shown, question, url, onOpen, isShown }: Waiting, { statu
   const receipts = page && find("[data-receipts]", page);
   if (status === 200 && receipts) return tellReceipts(receipts);
   if (status === 200) {
+    const lesson = page && find("[data-lesson]", page)?.textContent;
+    if (lesson) return void lasting(lesson, [make("a", { text: say("record"), attributes: { href: url } })]);
     const record = make("a", { text: say("record"), attributes: { href: url } });
     // One is enough for somebody who answers many.
     counted?.remove();

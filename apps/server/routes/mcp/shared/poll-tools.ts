@@ -20,6 +20,7 @@ import {
   type SettledRead,
   type Task,
   type TaskWatch,
+  toolNameOf,
   type Tool,
   whoIs,
 } from "@parley/core";
@@ -202,7 +203,7 @@ async function listOpen(route: FrontEnd, exchange: Exchange): Promise<JsonObject
     noteShown(services, exchange, task, [ask]);
     const name = owns(caller, task.call) ? undefined : whoIs(task.call.caller ?? {});
     const whose = name === undefined ? "" : `, in a call of ${name}`;
-    return [[`${task.call.name} asks${whose}:`, ...askLines(task, ask, ladder), ...howToPassOn(task, ask, catalogue)].join("\n")];
+    return [[`${toolNameOf(task.call)} asks${whose}:`, ...askLines(task, ask, ladder), ...howToPassOn(task, ask, catalogue)].join("\n")];
   });
   return toldModel(
     [
