@@ -203,6 +203,29 @@ describe("a subscription", () => {
     expect(next.result).toMatchObject({ events: [], truncated: false });
   });
 
+  test("is posted to with a few others of its caller at a time, and another caller's does not wait for them", async () => {
+    await serve({ own: 40, all: 50 });
+    const slow: ServerResponse[] = [];
+    receive = (request, response) => {
+      if (request.url?.startsWith("/slow") && request.text.includes("eventId")) slow.push(response);
+      else takeAll(request, response);
+    };
+    const paths = Array.from({ length: 20 }, (_, number) => `/slow/${number}`);
+    for (const path of paths) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      expect((await subscribe({ delivery: { mode: "webhook", url: hook(path), secret: SECRET } })).error).toBeUndefined();
+    }
+    await subscribe({}, "bob");
+    await call("ada");
+    await expect.poll(() => slow).toHaveLength(16);
+    await call("bob");
+    await expect.poll(() => events().filter(({ data }) => JSON.stringify(data).includes('"from":"me"')).length).toBe(17);
+    expect(slow).toHaveLength(16);
+    for (const response of slow.splice(0)) response.writeHead(204).end();
+    await expect.poll(() => slow).toHaveLength(4);
+    for (const response of slow) response.writeHead(204).end();
+  });
+
   test("is one, however often and wherever it is made; its secret is replaced, and both sign for a while", async () => {
     const first = await subscribe();
     const secret = `whsec_${Buffer.alloc(32, 4).toString("base64")}`;

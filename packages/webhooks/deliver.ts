@@ -26,6 +26,7 @@ import {
   type OccurrencesRead,
   type Operator,
   type OutboxPlace,
+  type Turn,
   cursorOfPlace,
   placeOfCursor,
 } from "@parley/core";
@@ -95,6 +96,8 @@ export interface DeliverTo {
   /** Told how it is whenever that changed; undefined once another process may know it better. */
   readonly show?: (state: DeliveryState | undefined) => void;
   readonly pace?: Partial<Pace>;
+  /** Posts wait for their turn in it. */
+  readonly turn?: Turn;
 }
 
 interface Pace {
@@ -351,10 +354,13 @@ class Deliverer {
   }
 
   #attempt(posting: Posting): Promise<Posted> {
-    const { target } = this.#options;
-    return postTo(target, target.message(posting), { nowMs: this.#now(), timeoutMs: this.#pace.timeoutMs, signal: this.#signal });
+    const { target, turn = atOnce } = this.#options;
+    const message = target.message(posting);
+    return turn(() => postTo(target, message, { nowMs: this.#now(), timeoutMs: this.#pace.timeoutMs, signal: this.#signal }));
   }
 }
+
+const atOnce: Turn = (work) => work();
 
 export type Posting = Pick<Occurrence, "id" | "atMs" | "data"> & { readonly type: string; readonly place: OutboxPlace };
 

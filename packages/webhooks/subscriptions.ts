@@ -2,7 +2,15 @@
  * Posts to those who subscribed by `events/subscribe` (SEP-3415): a delivery for each subscription, as of the operator's
  * webhooks, that hears what its caller may hear.
  */
-import { cursorOfPlace, type OccurrenceFilter, type Subscription, subscriptionState, type Subscriptions } from "@parley/core";
+import {
+  cursorOfPlace,
+  type OccurrenceFilter,
+  type Subscription,
+  subscriptionState,
+  type Subscriptions,
+  type Turn,
+  turns,
+} from "@parley/core";
 import { randomUUID } from "node:crypto";
 import { type Delivery, deliverTo, type DeliverTo, PACE, postTo, type Target } from "./deliver.ts";
 import { keyOfSecret } from "./sign.ts";
@@ -12,6 +20,8 @@ const LOOK_EVERY_MS = 2_000;
 const STATE_MS = 8 * 24 * 60 * 60 * 1_000;
 /** Longer than the workers differ in when they notice an end. */
 const END_CLAIM_MS = 60_000;
+/** Posts to the receivers of one caller at a time: what a thousand of them hear together must not stop the worker for others. */
+const POSTS_TOGETHER = 16;
 /** By these a receiver refuses one event, "without affecting the subscription itself". */
 const REFUSES_ONE: ReadonlySet<number> = new Set([410, 413]);
 /** Not found: it was not renewed. */
@@ -34,6 +44,15 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
     string,
     { readonly as: string; readonly target: Target; readonly delivery: Delivery; readonly subscription: Subscription }
   >();
+
+  const turnsOf = new Map<string, Turn>();
+
+  function turnOf(subscription: Subscription): Turn {
+    const key = callerOf(subscription);
+    const turn = turnsOf.get(key) ?? turns(POSTS_TOGETHER);
+    turnsOf.set(key, turn);
+    return turn;
+  }
 
   async function end(id: string): Promise<void> {
     const known = running.get(id);
@@ -75,9 +94,11 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
       // oxlint-disable-next-line no-await-in-loop -- the old one must not post beside the new one
       await end(subscription.id);
       const target = targetOfSubscription(subscription, options, clock.now());
-      const delivery = deliverTo({ ...options, target });
+      const delivery = deliverTo({ ...options, target, turn: turnOf(subscription) });
       running.set(subscription.id, { as, target, delivery, subscription });
     }
+    const callers = new Set(all.map(callerOf));
+    for (const key of turnsOf.keys()) if (!callers.has(key)) turnsOf.delete(key);
   }
 
   async function run(): Promise<void> {
@@ -105,6 +126,10 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
       await done;
     },
   };
+}
+
+function callerOf({ caller: { tenant, principal } }: Subscription): string {
+  return JSON.stringify([tenant, principal]);
 }
 
 function targetOfSubscription(
