@@ -313,6 +313,42 @@ describe("asks", () => {
     await until(async () => (await send("bob", "/asks?owner=others")).body.asks[0]?.message === "sam for eve");
   });
 
+  test("ask the person who made the call something first, who finds it and replies, at any front end", async () => {
+    const wanted = catalogue([
+      defineTool({
+        name: "pay",
+        async run(_args, ctx) {
+          const allow = ["askBack", "pause"] as const;
+          await ctx.elicit("amount", { message: "Pay?", schema: z.object({}), to: { groups: ["finance"] }, timeout: "2 hours", allow });
+          return "paid";
+        },
+      }),
+    ]);
+    const { send, answer, path } = await subject({ catalogue: wanted });
+    const deadline = async (who: Who) => Date.parse((await send(who, path)).body.deadline);
+    const before = await deadline("eve");
+    expect((await answer("ada", `${path}/reply`, { text: "?" })).body).toMatchObject({ status: 409, receipt: "not_asked" });
+    expect((await answer("eve", `${path}/ask-back`, { text: "Which budget?" })).body).toEqual({ receipt: "asked_back" });
+    expect((await answer("ada", `${path}/ask-back`, { text: "?" })).body).toMatchObject({ status: 403, receipt: "forbidden" });
+    expect((await answer("sam", `${path}/ask-back`, { text: "?" })).status).toBe(404);
+    expect((await answer("bob", `${path}/reply`, { text: "?" })).body).toMatchObject({ status: 403, receipt: "forbidden" });
+
+    const asksBack = { by: { principal: "eve", isCaller: false }, text: "Which budget?", isPaused: true };
+    expect((await send("ada", "/asks", {}, 1)).body.asks).toEqual([]);
+    expect((await send("ada", "/asks?toReply=only", {}, 1)).body.asks).toMatchObject([
+      { key: "amount", isToReply: true, askedBack: asksBack },
+    ]);
+    expect((await send("bob", "/asks", {}, 1)).body.asks).toMatchObject([{ key: "amount", askedBack: asksBack }]);
+    expect((await deadline("ada")) - before).toBe(2 * 3_600_000);
+
+    expect((await answer("ada", `${path}/reply`, { text: "Marketing." }, 1)).body).toEqual({ receipt: "replied" });
+    const { body } = await send("eve", path);
+    expect(body.comments).toMatchObject([{ as: "askedBack" }, { text: "Marketing.", as: "replied", by: { principal: "ada" } }]);
+    expect(body.history.map(({ what }: { what: string }) => what)).toEqual(["asked", "askedBack", "replied"]);
+    expect((await deadline("eve")) - before).toBeLessThan(60_000);
+    expect((await answer("eve", path, { action: "accept", content: {} })).body).toEqual({ receipt: "accepted" });
+  });
+
   test("are put aside by one person, at any front end, and brought back; nobody else's list is another", async () => {
     const { send, answer, changes, path } = await subject();
     const until = new Date(Date.now() + 3_600_000).toISOString();
@@ -355,6 +391,9 @@ describe("asks", () => {
   });
 
   test.each([
+    ["ask-back", { text: " " }],
+    ["ask-back", { message: "?" }],
+    ["reply", { text: "x".repeat(1_001) }],
     ["snooze", {}],
     ["snooze", { until: "tomorrow" }],
     ["snooze", { until: 5 }],

@@ -34,7 +34,7 @@ const asks = (name: string, title?: string, { schema = z.object({ ok: z.boolean(
         message,
         timeout: timeout as "2 days",
         priority,
-        ...(mayHandOn && { allow: ["delegate" as const] }),
+        ...(mayHandOn && { allow: ["delegate" as const, "askBack" as const, "pause" as const] }),
         ...(dueMs !== undefined && { due: dueMs }),
         ...(group !== undefined && { to: { groups: [group] } }),
         ...(leads !== undefined && {
@@ -843,6 +843,36 @@ describe("a question that may be handed on", () => {
     // The person who called reads by whom, and when.
     expect((await page("ann")).text).toMatch(/This question is closed[^]*dora declined it\.[^]*When<\/dt><dd><time/);
     expect((await page("bob")).text).toMatch(/dora declined it\.[^]*In the place of<\/dt><dd><bdi>You/);
+  });
+
+  test("is asked back about, without script: the person who made the call finds it in their inbox and replies, and is asked nothing else", async () => {
+    const { page, send, open } = await handing();
+    expect((await page("bob")).text).toMatch(/<summary data-key="q">Ask back/);
+    expect((await page("ann")).text).not.toContain('data-key="q"');
+    expect((await send("bob", { action: "askBack", said: "Which <b>budget</b>?" })).status).toBe(303);
+    expect((await open("", "carol")).text).toContain("waits for a reply");
+    const list = (await open("", "ann")).text;
+    expect(listed(list)).toEqual(["Pay 1?"]);
+    expect(list).toMatch(/bob asks you back/);
+    expect(list).not.toContain('name="batch" value=');
+    const wanted = (await page("ann")).text;
+    expect(wanted).toMatch(
+      /bob<\/bdi> has asked the person who made the call something[^]*Until then the deadline stands still[^]*Which &lt;b&gt;budget/,
+    );
+    expect(wanted).toMatch(/<details class="comment asking" open><summary data-key="q">Reply/);
+    expect((await page("ann", { "accept-language": "de" })).text).toContain("Auskunft geben");
+    for (const fields of [
+      { action: "reply", said: " " },
+      { action: "reply", said: "x".repeat(COMMENT_CHARS_MAX + 1) },
+      { action: "askBack" },
+    ])
+      expect((await send("ann", fields as Record<string, string>)).status).toBe(400);
+    expect((await send("carol", { action: "reply", said: "Mine?" })).status).toBe(403);
+    expect((await send("ann", { action: "askBack", said: "Me?" })).status).toBe(403);
+    expect((await send("ann", { action: "reply", said: "Marketing." })).status).toBe(303);
+    expect((await send("ann", { action: "reply", said: "Marketing." })).status).toBe(409);
+    expect(listed((await open("", "ann")).text)).toEqual([]);
+    expect((await page("bob")).text).toMatch(/asks back<\/span>[^]*Marketing\.[^]*You asked back[^]*ann replied/);
   });
 
   test("goes on from those who got it, whose page says to whom; only the person whose part it is takes it back", async () => {

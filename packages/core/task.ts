@@ -366,6 +366,20 @@ export interface AskThread {
   readonly reminded?: { readonly count: number; readonly atMs: number };
   /** To whom it was escalated, a step each (asks/prompts.ts); absent for nobody. */
   readonly escalatedTo?: readonly Audience["to"][];
+  /** What somebody wants to know before they answer, as long as the person who made the call has not replied. */
+  readonly askedBack?: AskedBack;
+  /** For how long the deadline has stood still so far; absent for never. */
+  readonly pausedMs?: number;
+}
+
+/** The last question, if there were several since the last reply. */
+export interface AskedBack extends Participant {
+  readonly atMs: number;
+  readonly text: string;
+  /** Since when a reply is wanted. */
+  readonly sinceMs: number;
+  /** By how much the deadline is put off until then: the longest time for which it stands still. Absent if it does not. */
+  readonly pauseMs?: number;
 }
 
 /** Who may answer in whose place. */
@@ -393,7 +407,8 @@ export type ThreadEntry = { readonly atMs: number } & (
   | { readonly what: "asked" }
   | (Participant & { readonly what: "claimed"; readonly untilMs: number })
   | (Participant & { readonly what: "released" })
-  | (Participant & { readonly what: "commented"; readonly text: string })
+  /** `as`: a question to the person who made the call, or that person's reply. Versions that do not know this read a comment. */
+  | (Participant & { readonly what: "commented"; readonly text: string; readonly as?: "askedBack" | "replied" })
   /** `from`: whose part it is, if that is another person. */
   | (Participant & { readonly what: "delegated"; readonly to: Addressees; readonly reason: string; readonly from?: Participant })
   /** By nobody, as its tool asked for. */
@@ -465,8 +480,11 @@ export interface Escalation {
   readonly to: Audience["to"];
 }
 
-/** `delegate`: hand their part on to others. */
-export const ALLOWANCES = ["delegate"] as const;
+/**
+ * `delegate`: hand their part on to others. `askBack`: ask the person who made the call something before they answer. `pause`: while that person has not
+ * replied, the deadline stands still.
+ */
+export const ALLOWANCES = ["delegate", "askBack", "pause"] as const;
 /** One of ALLOWANCES. */
 export type Allowance = (typeof ALLOWANCES)[number];
 

@@ -42,6 +42,7 @@ export function waitingMessage(task: Task, reader: Reader): string | undefined {
   const texts = [
     ...(apart.accepted ?? []).map((ask) => `You have accepted ${questionOf(ask.request)}, and it waits for others: ${tallyOf(ask)}.`),
     forOthers(apart.ofOthers ?? []),
+    ...(apart.ofOthers ?? []).map((ask) => askedBack(task.id, ask, reader)),
     onPages(apart.onPages ?? []),
     forAnotherClient(task, reader),
   ].filter((text) => text !== undefined);
@@ -55,6 +56,21 @@ function tallyOf({ audience, tally }: Ask): string {
 function forOthers(asks: readonly Ask[]): string | undefined {
   const parts = asks.map((ask) => `${questionOf(ask.request)} from ${namesOf(ask)}${ask.tally ? ` (${tallyOf(ask)})` : ""}`);
   return parts.length === 0 ? undefined : `Waiting for an answer to ${shortList(parts)}.`;
+}
+
+/** What somebody wants to know from the person who made the call before they answer. Whoever reads this is that person, or acts for them. */
+function askedBack(
+  id: string,
+  { key, request, thread, route = { taskId: id, key } }: Ask,
+  { facts: { pageOf } }: Reader,
+): string | undefined {
+  const { askedBack: wanted } = thread ?? {};
+  if (!wanted) return undefined;
+  const page = pageOf?.(route.taskId, route.key);
+  const who = cut(wanted.name ?? "Somebody", NAME_CHARS_MAX);
+  const text = cut(wanted.text.replaceAll(/\s+/g, " ").trim(), QUESTION_CHARS_MAX);
+  const how = `${page === undefined ? "" : `at ${page}, or `}with: parley reply ${route.taskId} ${route.key} -m <text>`;
+  return `${who} asks back before answering ${questionOf(request)}: "${text}". Reply ${how}`;
 }
 
 /** Pages that the person agreed to visit: they may have closed the window since. A url that is a credential is left out, since models read this. */

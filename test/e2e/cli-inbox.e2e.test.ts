@@ -24,7 +24,7 @@ const tools = catalogue([
         timeout: "2 days",
         onTimeout: "decline",
         priority: "high",
-        allow: ["delegate"],
+        allow: ["delegate", "askBack"],
         context: [
           { type: "table", title: "Offers", columns: ["shop", "cents"], rows: [["Ash", 900]] },
           { type: "diff", before: "old", after: "new" },
@@ -145,6 +145,30 @@ describe("what is asked in other people's tasks", () => {
     expect((await run("ann", "task", taskId)).stdout).toContain("\n  tool     Pay a bill (pay)\n");
     expect(await json("eve", "answer", taskId, "--decline", "--reason", "too dear")).toMatchObject({ answered: true });
     expect(JSON.parse(await result(taskId))).toMatchObject({ action: "decline", reason: "too dear" });
+  });
+
+  test("is asked back about, which the person who made the call finds in their inbox and in the task's status, and replies to", async () => {
+    const { run, json, called } = await subject();
+    const taskId = await called("ann", "pay", "--what", "chairs");
+    expect(await run("bob", "ask-back", taskId, "-m", "For which office?")).toMatchObject({
+      code: 0,
+      stdout: "The person who made the call is asked; amount stays open.\n",
+    });
+    const inbox = (await run("ann", "inbox", "--list")).stdout;
+    expect(inbox).toContain("? amount: bob asks you back: For which office?");
+    expect(inbox).toContain(`parley reply ${taskId} amount -m <text>`);
+    expect((await run("eve", "inbox", "--list")).stdout).toContain("waits for a reply");
+    expect((await run("ann", "task", taskId)).stdout).toContain(
+      'bob asks back before answering "How much for chairs?": "For which office?"',
+    );
+    // Nothing answers it in its place.
+    expect(await run("ann", "inbox", "--accept", "--yes")).toMatchObject({ code: 0, stdout: "no open questions\n" });
+    expect(await json("ann", "reply", taskId, "-m", "Graz.")).toEqual({ taskId, key: "amount", receipt: "replied" });
+    expect((await run("ann", "inbox")).stdout).toBe("no open questions\n");
+    expect(await run("ann", "reply", taskId, "amount", "-m", "Graz.")).toMatchObject({
+      code: 1,
+      stderr: "parley: nobody waits for a reply\n",
+    });
   });
 
   test("is put aside by one person, listed where they ask for it, and brought back", async () => {

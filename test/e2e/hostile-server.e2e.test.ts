@@ -282,6 +282,8 @@ test.each([
   ["waits", "comment", "x", e("gone"), "-m", "Soon"],
   ["waits", "delegate", "x", form, "--to", "bob", "--reason", "On leave"],
   ["refused", "delegate", "x", form, "--to", "bob", "--reason", "On leave", "--json"],
+  ["waits", "ask-back", "x", form, "-m", "Which?"],
+  ["refused", "reply", "x", form, "-m", "This"],
   ["waits", "snooze", "x", form, "--for", "1 hour"],
   ["refused", "snooze", "x", form, "--back"],
   ["waits", "cancel", "x"],

@@ -52,7 +52,7 @@ const asking = catalogue([
         { type: "diff", title: "Terms", before: "30 days", after: "14 days" },
       ],
       to: FINANCE,
-      allow: ["delegate"],
+      allow: ["delegate", "askBack", "pause"],
       remind: "4 hours",
       escalate: { after: "1 day", to: { groups: ["board"] } },
       timeout: "2 days",
@@ -496,6 +496,32 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     expect(await received("approve_invoice")).toContain("decline");
     await bob.reload();
     await bob.getByText("dora@example.com declined it.").waitFor();
+  });
+
+  test("a question is asked back about with the keys, and the person who made the call replies in their inbox", async () => {
+    const { here, there, as } = await asked(["approve_invoice"]);
+    const [bob, ann] = [await as("bob", here, { bypassCSP: true }), await as("ann", there, { bypassCSP: true })];
+    await bob.keyboard.press("j");
+    await bob.locator("#ask .said", { hasText: "Pay invoice" }).waitFor();
+    await bob.keyboard.press("q");
+    await bob.keyboard.type("Which order is that, q");
+    await bob.keyboard.press("Control+Enter");
+    await bob.getByText("Until then the deadline stands still.").waitFor();
+    await findNothing(bob);
+    const link = ann.getByRole("link", { name: /Pay invoice.*bob@example.com asks you back/s });
+    await link.waitFor();
+    await link.click();
+    await ann.getByText("Which order is that, q").first().waitFor();
+    for (const colorScheme of ["dark", "light"] as const) {
+      await ann.emulateMedia({ colorScheme });
+      await findNothing(ann);
+    }
+    await ann.locator("#ask").press("q");
+    await ann.keyboard.type("That of 3 November.");
+    await ann.keyboard.press("Control+Enter");
+    await link.waitFor({ state: "detached" });
+    await bob.locator(".comments", { hasText: "That of 3 November." }).waitFor();
+    await bob.getByText("Until then the deadline stands still.").waitFor({ state: "detached" });
   });
 
   test("a question is put aside with the keys, leaves the list in every window of this person, and comes back when somebody comments", async () => {

@@ -26,6 +26,18 @@ export function addAround(program: Command): void {
       const [{ withServer }, { comment }] = await load();
       await withServer({ url, dataDir }, ({ api }) => comment(api, { taskId, key }, given));
     });
+  of("ask-back", "Ask the person who made the call something before you answer, if the tool allows that")
+    .requiredOption("-m, --message <text>", "What you want to know")
+    .action(async (taskId: string, key: string | undefined, { url, dataDir, ...given }: ServerOptions & Commenting) => {
+      const [{ withServer }, { askBack }] = await load();
+      await withServer({ url, dataDir }, ({ api }) => askBack(api, { taskId, key }, given));
+    });
+  of("reply", "Reply to what somebody asks back before they answer a question of your call")
+    .requiredOption("-m, --message <text>", "The reply")
+    .action(async (taskId: string, key: string | undefined, { url, dataDir, ...given }: ServerOptions & Commenting) => {
+      const [{ withServer }, { reply }] = await load();
+      await withServer({ url, dataDir }, ({ api }) => reply(api, { taskId, key }, given));
+    });
   of("delegate", "Hand a question on to others, who answer in your place, if its tool allows that")
     .option("--to <person>", "A person, as they log in, usually their mail address", collect)
     .option("--group <name>", "Everyone in this group", collect)

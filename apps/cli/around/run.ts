@@ -1,4 +1,4 @@
-/** `parley claim`, `release`, `comment`, `delegate` and `snooze`: what people do around a question besides answering it. */
+/** `parley claim`, `release`, `comment`, `ask-back`, `reply`, `delegate` and `snooze`: what people do around a question besides answering it. */
 import { parseDuration } from "@parley/core";
 import { ApiError, type ApiClient, type Ask } from "../client/api-client.ts";
 import { readAsk } from "../questions/answer-ask.ts";
@@ -57,6 +57,20 @@ export function comment(api: ApiClient, named: Named, { message, json }: Comment
   return done(api, named, json, {
     send: (path) => api.post("/asks/{taskId}/{key}/comments", { path, body: { text: message } }),
     said: (key) => `Your comment on ${key} is there for everyone who is asked.`,
+  });
+}
+
+export function askBack(api: ApiClient, named: Named, { message, json }: Commenting): Promise<void> {
+  return done(api, named, json, {
+    send: (path) => api.post("/asks/{taskId}/{key}/ask-back", { path, body: { text: message } }),
+    said: (key) => `The person who made the call is asked; ${key} stays open.`,
+  });
+}
+
+export function reply(api: ApiClient, named: Named, { message, json }: Commenting): Promise<void> {
+  return done(api, named, json, {
+    send: (path) => api.post("/asks/{taskId}/{key}/reply", { path, body: { text: message } }),
+    said: (key) => `Your reply about ${key} is there for everyone who is asked.`,
   });
 }
 

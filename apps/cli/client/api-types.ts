@@ -132,6 +132,46 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/asks/{taskId}/{key}/ask-back": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Asks the person who made the call something before the caller answers, if the tool allows that
+         * @description It is a comment that wants a reply: `askedBack` until then. Where the tool allows `pause`, the deadline stands still until the reply. In this address, write slashes of the key as `%2F`.
+         */
+        readonly post: operations["askBack"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/asks/{taskId}/{key}/reply": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Replies to `askedBack`, for the person who made the call
+         * @description In this address, write slashes of the key as `%2F`.
+         */
+        readonly post: operations["replyToAsk"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/asks/{taskId}/{key}/delegate": {
         readonly parameters: {
             readonly query?: never;
@@ -473,11 +513,29 @@ export interface components {
             };
         };
         readonly Ask: components["schemas"]["OpenAsk"] | components["schemas"]["SettledAsk"];
+        readonly AskBackReceipt: {
+            /** @constant */
+            readonly receipt: "asked_back";
+        };
+        readonly AskBackRequest: {
+            readonly text: string;
+        };
         readonly AskCount: {
             /** @description At most 100 */
             readonly count: number;
             /** @description There are more, which are not counted */
             readonly isMore: boolean;
+        };
+        readonly AskedBack: {
+            readonly by: components["schemas"]["Answerer"];
+            /** Format: date-time */
+            readonly at: string;
+            readonly text: string;
+            /**
+             * @description The deadline stands still until the reply: `deadline` is the latest that it can be
+             * @constant
+             */
+            readonly isPaused?: true;
         };
         readonly AskPage: {
             readonly asks: readonly components["schemas"]["AskSummary"][];
@@ -530,6 +588,13 @@ export interface components {
             readonly commentCount?: number;
             /** @description In whose place the caller is asked; absent if in their own */
             readonly delegatedBy?: components["schemas"]["Answerer"];
+            /** @description Absent for nothing, and once that person has replied */
+            readonly askedBack?: components["schemas"]["AskedBack"];
+            /**
+             * @description The caller may not answer it, and is wanted to reply to `askedBack`
+             * @constant
+             */
+            readonly isToReply?: true;
             /**
              * Format: date-time
              * @description Until when the caller has put it aside, for themselves alone; absent if they have not
@@ -636,6 +701,11 @@ export interface components {
             readonly by: components["schemas"]["Answerer"];
             /** Format: date-time */
             readonly at: string;
+            /**
+             * @description A question to the person who made the call, or their reply; absent for a comment
+             * @enum {string}
+             */
+            readonly as?: "askedBack" | "replied";
         };
         readonly CommentReceipt: {
             /** @constant */
@@ -677,7 +747,7 @@ export interface components {
         };
         readonly Happened: {
             /** @enum {string} */
-            readonly what: "asked" | "claimed" | "released" | "commented" | "delegated" | "reminded" | "escalated" | "snoozed" | "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
+            readonly what: "asked" | "claimed" | "released" | "commented" | "delegated" | "askedBack" | "replied" | "reminded" | "escalated" | "snoozed" | "answered" | "accepted" | "declined" | "cancelled" | "timed_out" | "withdrawn" | "closed";
             /** @description Absent if nobody did it, or if it is no longer known who */
             readonly by?: components["schemas"]["Answerer"];
             /**
@@ -743,6 +813,13 @@ export interface components {
             readonly commentCount?: number;
             /** @description In whose place the caller is asked; absent if in their own */
             readonly delegatedBy?: components["schemas"]["Answerer"];
+            /** @description Absent for nothing, and once that person has replied */
+            readonly askedBack?: components["schemas"]["AskedBack"];
+            /**
+             * @description The caller may not answer it, and is wanted to reply to `askedBack`
+             * @constant
+             */
+            readonly isToReply?: true;
             /**
              * Format: date-time
              * @description Until when the caller has put it aside, for themselves alone; absent if they have not
@@ -778,7 +855,7 @@ export interface components {
             /** @description What the person should see to decide, above the form */
             readonly context?: readonly components["schemas"]["ContextPart"][];
             /** @description What those who are asked may do besides answering; absent for nothing */
-            readonly allow?: readonly "delegate"[];
+            readonly allow?: readonly ("delegate" | "askBack" | "pause")[];
             /** @description What happens while nobody answers, besides the deadline: when people are reminded, and when others are asked as well */
             readonly upcoming?: readonly components["schemas"]["Upcoming"][];
             /** @description Of `of-others`: how the caller's part went to others, by the caller or not; absent if the caller never had one */
@@ -825,6 +902,13 @@ export interface components {
             readonly receipt: "released";
         };
         readonly ReleaseRequest: Record<string, never>;
+        readonly ReplyReceipt: {
+            /** @constant */
+            readonly receipt: "replied";
+        };
+        readonly ReplyRequest: {
+            readonly text: string;
+        };
         readonly Revocation: Record<string, never>;
         readonly RevocationReceipt: {
             /** @enum {string} */
@@ -1088,6 +1172,8 @@ export interface operations {
                 readonly askedBefore?: string;
                 readonly deadlineBefore?: string;
                 readonly priority?: "urgent" | "high" | "normal" | "low";
+                /** @description Questions of the caller's own tasks that others answer, and that wait for the caller's reply: `only` these, or `any`. Without it they are left out */
+                readonly toReply?: "only" | "any";
                 /** @description What the caller has put aside: `only` that, or `any` question. Without it that is left out */
                 readonly snoozed?: "only" | "any";
                 readonly order?: "oldest" | "newest" | "deadline" | "due" | "priority";
@@ -1140,6 +1226,8 @@ export interface operations {
                 readonly askedBefore?: string;
                 readonly deadlineBefore?: string;
                 readonly priority?: "urgent" | "high" | "normal" | "low";
+                /** @description Questions of the caller's own tasks that others answer, and that wait for the caller's reply: `only` these, or `any`. Without it they are left out */
+                readonly toReply?: "only" | "any";
                 /** @description What the caller has put aside: `only` that, or `any` question. Without it that is left out */
                 readonly snoozed?: "only" | "any";
                 readonly order?: "oldest" | "newest" | "deadline" | "due" | "priority";
@@ -1494,6 +1582,138 @@ export interface operations {
                 };
             };
             /** @description The question is closed (`receipt` is `late`), or has too many comments (`full`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly askBack: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description A request with a key is done once: send it again with the same key if its reply was lost */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly taskId: string;
+                readonly key: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["AskBackRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["AskBackReceipt"];
+                };
+            };
+            /** @description The question is put to others (`receipt` is `forbidden`), or its tool does not allow this, or the call is the caller's own (`not_allowed`) */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such question, or the caller may not read it */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is closed (`receipt` is `late`), or has too many comments (`full`) */
+            readonly 409: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Refused: the request is wrong (400), its credentials (401, 403), the caller's quota (429) or this server for now (503) */
+            readonly default: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    readonly replyToAsk: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: {
+                /** @description A request with a key is done once: send it again with the same key if its reply was lost */
+                readonly "Idempotency-Key"?: string;
+            };
+            readonly path: {
+                readonly taskId: string;
+                readonly key: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["ReplyRequest"];
+            };
+        };
+        readonly responses: {
+            /** @description Done */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ReplyReceipt"];
+                };
+            };
+            /** @description The call is somebody else's */
+            readonly 403: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such question, or the caller may not read it */
+            readonly 404: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The question is closed (`receipt` is `late`), nobody waits for a reply (`not_asked`), or it has too many comments (`full`) */
             readonly 409: {
                 headers: {
                     readonly [name: string]: unknown;

@@ -21,7 +21,7 @@ export async function listAsks(api: ApiClient, { limit, ...filters }: Filters): 
   const asks: AskSummary[] = [];
   for (let cursor: string | undefined; ;) {
     const left = Math.min(PAGE_MAX, limit - asks.length);
-    const page = await api.get("/asks", { query: { ...filters, limit: left, ...(cursor !== undefined && { cursor }) } });
+    const page = await api.get("/asks", { query: { toReply: "any", ...filters, limit: left, ...(cursor !== undefined && { cursor }) } });
     asks.push(...page.asks);
     cursor = page.nextCursor;
     // A page whose questions a filter leaves out is short, and the next one may have some.
@@ -43,7 +43,9 @@ export async function readOpen(api: ApiClient, asks: readonly AskSummary[]): Pro
 export async function stillOpen(api: ApiClient, { taskId, key }: Pick<AskSummary, "taskId" | "key">): Promise<OpenAsk | undefined> {
   try {
     const ask = await readAsk(api, taskId, key);
-    return ask?.state === "open" || ask?.state === "accepted" ? ask : undefined;
+    return ask?.state === "open" || ask?.state === "accepted" || (ask?.state === "of-others" && ask.askedBack && ask.owner.isCaller)
+      ? ask
+      : undefined;
   } catch (error) {
     if (!(error instanceof ApiError) || !error.problem.code?.startsWith("CONTENT_")) throw error;
     printToStderr(`${cleanLine(key)} of task ${cleanLine(taskId)} cannot be read: ${cleanLine(error.message)}`);

@@ -6,7 +6,7 @@ import type { Reached } from "../client/reach.ts";
 import { LATER } from "../questions/abandoned.ts";
 import type { Given, Question } from "../questions/answering.ts";
 import { questionOf } from "../questions/answer-ask.ts";
-import { showAsked } from "../questions/asked.ts";
+import { isToReply, showAsked } from "../questions/asked.ts";
 import { askUntilOver, Left } from "../questions/follow.ts";
 import type { Reply } from "../questions/form.ts";
 import { counted } from "../terminal/counted.ts";
@@ -65,6 +65,10 @@ async function askAll(api: Api, { asks, isMore }: Listed): Promise<void> {
         printToStderr(`${cleanLine(summary.key)} is no longer open.`);
         continue;
       }
+      if (isToReply(ask)) {
+        printToStderr(showAsked(ask, Date.now()));
+        continue;
+      }
       let given: Reply | undefined;
       const question = questionOf(api, ask, Date.now());
       const remembering: Question = { ...question, send: async (reply) => await question.send((given = reply)) };
@@ -91,7 +95,7 @@ async function askAll(api: Api, { asks, isMore }: Listed): Promise<void> {
 /** Offers to give the same answer to other questions of the tool with the same form. Resolves to those that were answered. */
 async function answerAlike(api: Api, ask: OpenAsk, reply: Reply, left: readonly AskSummary[]): Promise<readonly AskSummary[]> {
   const candidates = left
-    .filter((each) => each.tool === ask.tool && each.kind === "form" && ask.kind === "form" && !each.isRisky)
+    .filter((each) => each.tool === ask.tool && each.kind === "form" && ask.kind === "form" && !each.isRisky && !each.isToReply)
     .slice(0, ALIKE_MAX);
   if (candidates.length === 0 || ask.isRisky) return [];
   const form = canonicalJson(ask.request.schema as never);
@@ -123,9 +127,10 @@ function staysOpen({ taskId, key }: AskSummary): string {
 
 async function answerAll(
   api: Api,
-  asks: readonly AskSummary[],
+  listed: readonly AskSummary[],
   { given, json, yes }: { readonly given: Given; readonly json: boolean; readonly yes: boolean },
 ): Promise<void> {
+  const asks = listed.filter((ask) => !ask.isToReply);
   if (asks.length === 0) return json ? printJson({ receipts: [] }) : print("no open questions");
   const risky = asks.filter((ask) => ask.isRisky);
   const leftOpen = risky.length > 0 && { leftOpen: risky.map(({ taskId, key }) => ({ taskId, key })) };

@@ -59,6 +59,7 @@ export function whenAsked(given: AskSummary & Pick<Partial<OpenAsk>, "upcoming">
     ...(audience ? [`for ${peopleText(ask)}`] : []),
     ...(audience?.quorum === undefined ? [] : [`${accepted} of ${audience.quorum} people have accepted`]),
     ...(snoozedUntil === undefined ? [] : [`put aside, comes back ${relative(Date.parse(snoozedUntil), nowMs)}`]),
+    ...(ask.askedBack ? ["waits for a reply"] : []),
     ...(claimedBy ? [claimedBy.isCaller ? "you are on it" : `${nameOf(claimedBy)} is on it`] : []),
     ...(delegatedBy ? [`handed on by ${nameOf(delegatedBy)}`] : []),
     ...(commentCount > 0 ? [counted(commentCount, "comment")] : []),
@@ -128,9 +129,22 @@ export function notForYou({ handedOn, audience }: Partial<Pick<OpenAsk, "handedO
 const NAMES_SHOWN = 6;
 const ROWS_SHOWN = 30;
 
+/** Others answer it, and one of them waits for this person's reply. */
+export function isToReply({ state, askedBack, owner }: Pick<OpenAsk, "state" | "askedBack" | "owner">): boolean {
+  return state === "of-others" && askedBack !== undefined && owner.isCaller;
+}
+
 /** A question of a list, with the command that answers it. */
 export function showAsked(ask: OpenAsk, nowMs: number): string {
   const context = showContext(ask.context ?? [], process.stdout);
+  if (isToReply(ask)) {
+    const { by, text } = ask.askedBack!;
+    return [
+      `${styled("bold", whoAsks(ask), process.stdout)}  ${whenAsked(ask, nowMs)}`,
+      `? ${cleanLine(ask.key)}: ${nameOf(by)} asks you back: ${cleanLine(text)}`,
+      `    parley reply ${cleanLine(ask.taskId)} ${cleanLine(ask.key)} -m <text>`,
+    ].join("\n");
+  }
   return [
     `${styled("bold", whoAsks(ask, true), process.stdout)}  ${whenAsked(ask, nowMs)}`,
     ...(context === "" ? [] : [indented(context)]),

@@ -50,6 +50,8 @@ export function aboutProblems(about: AskAbout, urlProblem: (url: string) => stri
     problems.push({ path: "/due", message: "must be a time from now, such as 4 hours" });
   if (allow !== undefined && !(Array.isArray(allow) && allow.every((each) => ALLOWANCES.includes(each as Allowance))))
     problems.push({ path: "/allow", message: `must be a list of ${ALLOWANCES.join(", ")}` });
+  else if (allow?.includes("pause") === true && !allow.includes("askBack"))
+    problems.push({ path: "/allow", message: "must have askBack if it has pause: the deadline stands still until somebody replies" });
   if (context === undefined) return problems;
   if (!Array.isArray(context) || context.length > CONTEXT_PARTS_MAX)
     return [...problems, { path: "/context", message: `must be a list of at most ${CONTEXT_PARTS_MAX} parts` }];

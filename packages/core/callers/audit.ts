@@ -13,7 +13,7 @@ import type { Addressees, Ask, Audience, CallFacts, Escalation, JsonObject, Open
 
 export interface AuditFact {
   /**
-   * `claim`, `release`, `comment`, `delegate`: what people do around a question. `snooze`, `unsnooze`: a person put it aside for themselves, or brought it back. `remind`, `escalate`: what its tool asked for while nobody answers; `escalate` also where people are reminded at the same time. `refuse`: an invalid reply, or a question of an upstream that nobody was asked. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
+   * `claim`, `release`, `comment`, `delegate`: what people do around a question. `askBack`, `reply`: a question to the person who made the call, and their reply. `snooze`, `unsnooze`: a person put it aside for themselves, or brought it back. `remind`, `escalate`: what its tool asked for while nobody answers; `escalate` also where people are reminded at the same time. `refuse`: an invalid reply, or a question of an upstream that nobody was asked. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
    * content or of machines. `end`: a call at an upstream ended. `export`: an operator exported tasks. `grant`: a grant for later tasks was kept, used by a
    * task, or removed. `quota`: a caller reached a quota. `purge`: an operator deleted tasks that were over. `approval`: what became of a call that a rule stopped.
    */
@@ -25,6 +25,8 @@ export interface AuditFact {
     | "release"
     | "comment"
     | "delegate"
+    | "askBack"
+    | "reply"
     | "snooze"
     | "unsnooze"
     | "remind"
@@ -70,7 +72,7 @@ export interface AuditFact {
   readonly escalatedTo?: readonly Audience["to"][];
   /** Digest of the reason of a decline or a delegation, or of a call that waits for approval. */
   readonly reason?: string;
-  /** Digest of a comment. */
+  /** Digest of a comment, of a question to the person who made the call, or of their reply. */
   readonly comment?: string;
   /** For an ask with a quorum: how many people have accepted, including this answer, such as `1 of 2`. */
   readonly accepted?: string;

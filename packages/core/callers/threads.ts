@@ -3,6 +3,8 @@
  *
  *   T1  A claim says "I am on it". It is a lease and never a lock: whoever may answer still may.
  *   T2  A claim ends by its time, by its release, and by an answer of the person who has it.
+ *   T4  Who was asked may ask the person who made the call something before they answer. Until the reply, the deadline stands still where the tool
+ *       allows that, and all in all at most as long as the question was to be open.
  *   T3  Comments are never dropped: one too many is refused. Of the rest of a history the oldest is dropped.
  *
  * These functions are pure and return what to write. A store writes it only if nobody else wrote in between
@@ -38,6 +40,8 @@ export interface Written {
   readonly history: readonly ThreadEntry[];
   /** What is new in it; absent for a claim that is renewed. */
   readonly entry?: ThreadEntry;
+  /** The ask with its new deadline; absent if that stays. */
+  readonly moved?: Pick<Ask, "askedAtMs" | "deadlineMs" | "request">;
 }
 
 /** The claim that runs, of somebody whom the ask still waits for. */
@@ -76,12 +80,52 @@ export function released(
 export function commented(
   ask: Threaded,
   history: readonly ThreadEntry[],
-  { caller, nowMs, text }: Deed & { readonly text: string },
+  { caller, nowMs, text, as }: Commenting & { readonly as?: "askedBack" | "replied" },
 ): Written | undefined {
   const comments = history.filter(({ what }) => what === "commented").length + 1;
   if (comments > COMMENTS_MAX) return undefined;
-  const entry: ThreadEntry = { what: "commented", atMs: nowMs, ...participant(caller), text };
+  const entry: ThreadEntry = { what: "commented", atMs: nowMs, ...participant(caller), text, ...(as && { as }) };
   return { thread: { ...rest(ask.thread), comments }, ...added(ask, history, entry) };
+}
+
+type Commenting = Deed & { readonly text: string };
+type Timed = Threaded & Pick<Ask, "deadlineMs" | "request">;
+
+/** A comment that wants a reply (T4). Undefined as of `commented`. */
+export function askedBack(ask: Timed, history: readonly ThreadEntry[], deed: Commenting): Written | undefined {
+  const written = commented(ask, history, { ...deed, as: "askedBack" });
+  if (!written) return undefined;
+  const { caller, nowMs, text } = deed;
+  const { askedBack: before, pausedMs = 0 } = ask.thread ?? {};
+  // What is left of the time for which it may stand still.
+  const leftMs = ask.deadlineMs - ask.askedAtMs - 2 * pausedMs;
+  const pauseMs = before ? before.pauseMs : mayPause(ask) && leftMs > 0 ? leftMs : undefined;
+  const asking = { ...participant(caller), atMs: nowMs, text, sinceMs: before?.sinceMs ?? nowMs };
+  return {
+    ...written,
+    thread: { ...written.thread, askedBack: { ...asking, ...(pauseMs !== undefined && { pauseMs }) } },
+    ...(!before && pauseMs !== undefined && moved(ask, pauseMs)),
+  };
+}
+
+/** The comment for which somebody waits (T4). Undefined as of `commented`, and if nobody waits. */
+export function replied(ask: Timed, history: readonly ThreadEntry[], deed: Commenting): Written | undefined {
+  const { askedBack: wanted, pausedMs = 0 } = ask.thread ?? {};
+  const written = wanted && commented(ask, history, { ...deed, as: "replied" });
+  if (!written) return undefined;
+  const { askedBack: _, ...thread } = written.thread;
+  const { pauseMs, sinceMs } = wanted;
+  if (pauseMs === undefined) return { ...written, thread };
+  const stoodMs = Math.min(Math.max(0, deed.nowMs - sinceMs), pauseMs);
+  return { ...written, thread: { ...thread, pausedMs: pausedMs + stoodMs }, ...moved(ask, stoodMs - pauseMs) };
+}
+
+function mayPause({ request }: Pick<Ask, "request">): boolean {
+  return "about" in request && request.about?.allow?.includes("pause") === true;
+}
+
+function moved({ askedAtMs, deadlineMs, request }: Timed, byMs: number): Pick<Written, "moved"> {
+  return { moved: { askedAtMs, deadlineMs: deadlineMs + byMs, request } };
 }
 
 /** Undefined if parts were handed on too often. A claim of the person whose part it is ends. */

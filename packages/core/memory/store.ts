@@ -435,13 +435,19 @@ export function createMemoryStore({
       return "accepted";
     },
 
-    async writeThread({ taskId, key, digest, seen, thread, history, handedTo = [], nowMs }) {
+    async writeThread({ taskId, key, digest, seen, thread, history, handedTo = [], moved, nowMs }) {
       const task = find(taskId);
       const ask = question(task, key);
       if (!task || ask?.digest !== digest) return "late"; // I4
       if (ask.thread?.revision !== seen) return "overtaken";
       const noted = { ...structuredClone(thread), revision: task.revision + 1 };
-      task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, thread: noted } : open)) };
+      const written = { thread: noted, ...(moved && { deadlineMs: moved.deadlineMs }) };
+      task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, ...written } : open)) };
+      if (moved && moved.deadlineMs < ask.deadlineMs) {
+        // A run that is open knows the deadline that it was.
+        if (task.openRun) task.openRun.answers += 1;
+        else if (task.dueAtMs !== undefined) task.dueAtMs = Math.min(task.dueAtMs, moved.deadlineMs);
+      }
       task.threads.set(key, structuredClone(history));
       if (handedTo.length > 0) task.audiences.set(key, [...(task.audiences.get(key) ?? []), ...handedTo]);
       noteChange(task, nowMs);

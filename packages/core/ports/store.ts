@@ -251,6 +251,8 @@ export interface ThreadRequest {
   readonly handedTo?: readonly string[];
   /** Of the ask: where it stands under these names. */
   readonly places?: Pick<Ask, "askedAtMs" | "deadlineMs" | "request">;
+  /** The ask with its new deadline: the task becomes due then, if that is sooner. */
+  readonly moved?: Pick<Ask, "askedAtMs" | "deadlineMs" | "request">;
   /** What the outbox says of it, besides to whom it is handed on. */
   readonly tells?: readonly ThreadNews[];
   /** The task's tenant, in which those are; absent for the default one. */

@@ -4,7 +4,7 @@ import type { Caller } from "../callers/caller.ts";
 import { COMMENTS_MAX, HISTORY_MAX } from "../callers/threads.ts";
 import { answerTask } from "./answer-task.ts";
 import { alice, anAsk, inMemory, mallory, NOW_MS } from "./in-memory.fixture.ts";
-import { claimAsk, commentOnAsk, releaseAsk } from "./join-thread.ts";
+import { askBack, claimAsk, commentOnAsk, releaseAsk, replyToAsk } from "./join-thread.ts";
 import { listAsks } from "./list-asks.ts";
 import { readAsk } from "./read-ask.ts";
 
@@ -206,4 +206,111 @@ test("a child's question is claimed where its root shows it, and the root is tol
   expect((await task(taskId)).revision).toBeGreaterThan(before.revision);
   expect((await task(taskId)).asks).toMatchObject([{ key: "book:size", thread: { claim: { by: "alice" } } }]);
   expect((await readAsk(services, { caller: alice, taskId: child, key: "size" })).history).toMatchObject([{}, { what: "claimed" }]);
+});
+
+describe("asking back", () => {
+  const DAY = 86_400_000;
+  async function wanted(allow: readonly string[] = ["askBack", "pause"], audience: object = finance) {
+    const memory = inMemory();
+    const request = { type: "form", message: "Pay?", schema: { type: "object" }, about: { allow } } as never;
+    const ask = anAsk("approve", { audience: audience as never, deadlineMs: NOW_MS + 2 * DAY, request });
+    const taskId = await memory.put([ask]);
+    const { services } = memory;
+    const ref = (caller: Caller) => ({ caller, taskId, key: "approve", door: "test" });
+    const read = (caller: Caller) => readAsk(services, ref(caller));
+    return {
+      ...memory,
+      taskId,
+      ref,
+      read,
+      back: (caller: Caller, text = "Which budget?") => askBack(services, { ...ref(caller), text }),
+      reply: (caller: Caller, text = "Marketing.") => replyToAsk(services, { ...ref(caller), text }),
+      listed: async (caller: Caller, toReply?: "only" | "any") =>
+        (await listAsks(services, { caller, limit: 10, ...(toReply && { filter: { toReply } }) })).asks,
+      deadline: async () => (await memory.real.load(taskId))!.asks[0]!.deadlineMs - NOW_MS,
+    };
+  }
+
+  test("waits for the person who made the call, who replies; both stand in the history, the comments and the audit", async () => {
+    const { back, reply, read, listed, requestsOf } = await wanted();
+    expect(await back(frida)).toEqual({ type: "asked_back" });
+    const asks = { by: { principal: "frida", name: "Frida F." }, text: "Which budget?", isPaused: true };
+    expect(await listed(otto)).toMatchObject([{ askedBack: asks }]);
+    // The person who made the call may not answer, and finds it where they ask for it.
+    expect([await listed(alice), (await listed(alice, "only")).length, (await listed(otto, "only")).length]).toEqual([[], 1, 0]);
+    expect(await listed(alice, "any")).toMatchObject([{ isToReply: true, askedBack: asks }]);
+    expect(await read(alice)).toMatchObject({ state: "of-others", askedBack: asks });
+
+    expect(await reply(alice)).toEqual({ type: "replied" });
+    expect([await listed(alice, "any"), await reply(alice)]).toEqual([[], { type: "not_asked" }]);
+    const open = await read(frida);
+    expect(open).not.toHaveProperty("askedBack");
+    expect(open).toMatchObject({
+      state: "open",
+      history: [{ what: "asked" }, { what: "askedBack", by: { isCaller: true } }, { what: "replied", by: { principal: "alice" } }],
+      comments: [
+        { text: "Which budget?", as: "askedBack" },
+        { text: "Marketing.", as: "replied" },
+      ],
+    });
+    expect(requestsOf("writeThread")).toMatchObject([
+      { audit: { action: "askBack", principal: "frida", comment: expect.stringContaining("Which budget?") }, tells: ["commented"] },
+      { audit: { action: "reply", principal: "alice", comment: expect.stringContaining("Marketing.") }, tells: ["commented"] },
+    ]);
+  });
+
+  test.each<[what: string, allow: readonly string[], steps: readonly (readonly ["back" | "reply" | "pass", number?])[], hours: number]>([
+    ["stands still until the reply", ["askBack", "pause"], [["pass", 10], ["back"], ["pass", 5], ["reply"]], 53],
+    ["is put off as long as there is none", ["askBack", "pause"], [["back"], ["pass", 5]], 96],
+    ["stands still at most as long as the question was to be open", ["askBack", "pause"], [["back"], ["pass", 90], ["reply"]], 96],
+    [
+      "stands still once for two questions before a reply",
+      ["askBack", "pause"],
+      [["back"], ["pass", 3], ["back"], ["pass", 4], ["reply"]],
+      55,
+    ],
+    ["stands still each time", ["askBack", "pause"], [["back"], ["pass", 3], ["reply"], ["pass", 1], ["back"], ["pass", 4], ["reply"]], 55],
+    [
+      "stands still all in all as long as the question was to be open",
+      ["askBack", "pause"],
+      [["back"], ["pass", 30], ["reply"], ["back"], ["pass", 90], ["reply"]],
+      96,
+    ],
+    ["stays where the tool does not allow it", ["askBack"], [["back"], ["pass", 5], ["reply"]], 48],
+  ])("the deadline %s", async (_what, allow, steps, hours) => {
+    const { back, reply, pass, deadline } = await wanted(allow);
+    for (const [step, amount = 0] of steps) {
+      if (step === "pass") await pass(amount * 60 * MINUTE);
+      else expect(await (step === "back" ? back(frida) : reply(alice))).toMatchObject({ type: step === "back" ? "asked_back" : "replied" });
+    }
+    expect((await deadline()) / (60 * MINUTE)).toBe(hours);
+  });
+
+  test.each<[what: string, allow: readonly string[], audience: object, who: Caller, type: string]>([
+    ["where the tool does not allow it", [], finance, frida, "not_allowed"],
+    ["to the person who made the call, of themselves", ["askBack"], { to: "tenant" }, alice, "not_allowed"],
+    ["to who may not answer", ["askBack"], finance, alice, "forbidden"],
+  ])("is refused %s", async (_what, allow, audience, who, type) => {
+    const { back, reply, read } = await wanted(allow, audience);
+    expect([await back(who), await reply(alice)]).toEqual([{ type }, { type: "not_asked" }]);
+    expect((await read(alice)).history).toHaveLength(1);
+  });
+
+  test("is for those who may read it, and a reply for the owner alone; both are late once it is closed, or its deadline is over", async () => {
+    const { back, reply, pass, services, taskId } = await wanted();
+    await expect(back(mallory)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+    await back(frida);
+    expect(await reply(otto)).toEqual({ type: "forbidden" });
+    await pass(4 * DAY);
+    expect(await back(frida)).toEqual({ type: "late" });
+    await answerTask(services, { caller: otto, taskId, replies: { approve: { action: "decline" } } });
+    expect([await back(frida), await reply(alice)]).toEqual([{ type: "late" }, { type: "late" }]);
+  });
+
+  test("is refused beyond as many comments as a question has", async () => {
+    const { back, reply, services, ref } = await wanted();
+    await back(frida);
+    for (let count = 1; count < COMMENTS_MAX; count += 1) await commentOnAsk(services, { ...ref(frida), text: `${count}` });
+    expect([await back(frida), await reply(alice)]).toEqual([{ type: "full" }, { type: "full" }]);
+  });
 });

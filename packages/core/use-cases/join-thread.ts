@@ -1,7 +1,7 @@
 /**
- * A person says that they are on a question, gives it back, comments on it, or hands it on.
+ * A person says that they are on a question, gives it back, comments on it, hands it on, or asks the person who made the call something first.
  *
- * Whoever may answer may claim, and hand on where the tool allows it; whoever may read may comment. The store takes a change only if nobody else made one since
+ * Whoever may answer may claim, and hand on and ask back where the tool allows it; whoever may read may comment, and the owner of the task replies. The store takes a change only if nobody else made one since
  * the ask was read (callers/threads.ts); otherwise it is read again.
  */
 import { type AuditFact, noteAudit, withAudit } from "../callers/audit.ts";
@@ -9,6 +9,7 @@ import { namesOfAudience } from "../callers/open-asks.ts";
 import { isPutTo, may, mayHandOn } from "../callers/policy.ts";
 import { isParticipant } from "../callers/seats.ts";
 import {
+  askedBack,
   CLAIM_MINUTES,
   claimed,
   claimOf,
@@ -17,6 +18,7 @@ import {
   delegated,
   isWritten,
   released,
+  replied,
   type Written,
 } from "../callers/threads.ts";
 import { aboutOf } from "../asks/about.ts";
@@ -36,6 +38,11 @@ export type Joined =
   | { readonly type: "taken"; readonly claimedBy: ClaimRead }
   | { readonly type: "released" }
   | { readonly type: "commented" }
+  /** The owner of the task is asked, and `replied`: has replied. */
+  | { readonly type: "asked_back" }
+  | { readonly type: "replied" }
+  /** Nobody waits for a reply. */
+  | { readonly type: "not_asked" }
   /** Those to whom it was handed on may answer from now on. */
   | { readonly type: "delegated" }
   /** The caller has accepted, or somebody else has in the part that the caller got. */
@@ -51,7 +58,7 @@ export type Joined =
 
 type Wanted =
   | (Written & Pick<ThreadRequest, "handedTo" | "places">)
-  | Exclude<Joined, { readonly type: "claimed" | "commented" | "delegated" }>;
+  | Exclude<Joined, { readonly type: "claimed" | "commented" | "delegated" | "asked_back" | "replied" }>;
 
 /** Each failed try means that somebody else did something. */
 const TRIES_MAX = 20;
@@ -92,6 +99,32 @@ export async function commentOnAsk(services: Services, { text, ...ref }: ReadAsk
   );
 }
 
+/** Asks the owner of the task something before the caller answers. `text` as in commentOnAsk. Throws as claimAsk does. */
+export async function askBack(services: Services, { text, ...ref }: ReadAsk & { readonly text: string }): Promise<Joined> {
+  const { caller } = ref;
+  const nowMs = services.clock.now();
+  const fact = (taskId: string) => ({ comment: services.digest(text, taskId) });
+  return await join(services, { ref, action: "askBack", fact }, ({ task, ask }, history) => {
+    if (!may(caller, "answer", task, ask)) return { type: "forbidden" };
+    if (ask.deadlineMs <= nowMs) return { type: "late" };
+    // Nobody asks themselves.
+    if (aboutOf(ask.request)?.allow?.includes("askBack") !== true || may(caller, "follow", task)) return { type: "not_allowed" };
+    return askedBack(ask, history, { caller, nowMs, text }) ?? { type: "full" };
+  });
+}
+
+/** Replies to what somebody wants to know before they answer. For the owner of the task. `text` as in commentOnAsk. Throws as claimAsk does. */
+export async function replyToAsk(services: Services, { text, ...ref }: ReadAsk & { readonly text: string }): Promise<Joined> {
+  const { caller } = ref;
+  const nowMs = services.clock.now();
+  const fact = (taskId: string) => ({ comment: services.digest(text, taskId) });
+  return await join(services, { ref, action: "reply", fact }, ({ task, ask }, history) => {
+    if (!may(caller, "follow", task)) return { type: "forbidden" };
+    if (!ask.thread?.askedBack) return { type: "not_asked" };
+    return replied(ask, history, { caller, nowMs, text }) ?? { type: "full" };
+  });
+}
+
 export interface Delegating extends ReadAsk {
   readonly to: Addressees;
   readonly reason: string;
@@ -126,7 +159,7 @@ export function delegationProblems(to: Addressees): readonly Violation[] {
 
 interface Joining {
   readonly ref: ReadAsk;
-  readonly action: "claim" | "release" | "comment" | "delegate";
+  readonly action: "claim" | "release" | "comment" | "delegate" | "askBack" | "reply";
   readonly fact?: (taskId: string) => Partial<AuditFact>;
 }
 
@@ -189,4 +222,11 @@ function done(ref: ReadAsk, action: Joining["action"], { thread: { claim } }: Wr
   return { type: DONE[action] };
 }
 
-const DONE = { claim: "released", release: "released", comment: "commented", delegate: "delegated" } as const;
+const DONE = {
+  claim: "released",
+  release: "released",
+  comment: "commented",
+  delegate: "delegated",
+  askBack: "asked_back",
+  reply: "replied",
+} as const;

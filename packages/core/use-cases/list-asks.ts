@@ -17,7 +17,7 @@ import { aboutOf, priorityOf } from "../asks/about.ts";
 import { isRisky } from "../asks/form.ts";
 import { isParticipant } from "../callers/seats.ts";
 import { claimOf } from "../callers/threads.ts";
-import type { Ask, CallerNames, CallFacts, ThreadClaim, Audience, Participant, Priority, Task, TimeoutPolicy } from "../task.ts";
+import type { Ask, AskedBack, CallerNames, CallFacts, ThreadClaim, Audience, Participant, Priority, Task, TimeoutPolicy } from "../task.ts";
 import { invalidCursor } from "../task/invalid-cursor.ts";
 import { turns } from "../values/turns.ts";
 import type { Snooze } from "../ports/snoozes.ts";
@@ -42,6 +42,15 @@ export function ownerOf(caller: Caller, call: CallFacts): Owner {
 /** Somebody who is on it. */
 export interface ClaimRead extends Named {
   readonly untilMs: number;
+}
+
+/** What somebody asks back. */
+export interface AskedBackRead {
+  readonly by: Named;
+  readonly atMs: number;
+  readonly text: string;
+  /** The deadline stands still until the reply, at the longest until then: `deadlineMs`. */
+  readonly isPaused?: true;
 }
 
 /** What a list shows of an ask. */
@@ -75,6 +84,10 @@ export interface AskSummary {
   readonly commentCount?: number;
   /** In whose place the caller is asked; absent if in their own. */
   readonly delegatedBy?: Named;
+  /** What somebody wants to know before they answer; absent for nothing, and once the owner of the task has replied. */
+  readonly askedBack?: AskedBackRead;
+  /** The caller may not answer it: the owner of its task is wanted, to reply to `askedBack`. */
+  readonly isToReply?: true;
   /** Until when the caller has put it aside; absent if they have not. */
   readonly snoozedUntilMs?: number;
   /** When those who have not answered were last reminded; absent for never. */
@@ -94,6 +107,8 @@ export interface AskFilter {
   readonly askedAfterMs?: number;
   readonly deadlineBeforeMs?: number;
   readonly priority?: Priority;
+  /** Asks of the caller's own tasks that they may not answer, and whose `askedBack` waits for their reply: only these, or these as well. */
+  readonly toReply?: "only" | "any";
   /** What the caller has put aside: only that, or that as well. Absent: not that. */
   readonly snoozed?: "only" | "any";
 }
@@ -198,9 +213,16 @@ function readerOf(
     tasks.set(taskId, loading);
     const task = await loading;
     const ask = task?.asks.find((open) => open.key === key);
-    if (!task || !ask || !isForPerson(ask) || !may(caller, "answer", task, ask) || hasAccepted(caller, task.call, ask)) return undefined;
+    if (!task || !ask || !isForPerson(ask)) return undefined;
+    const mayAnswer = may(caller, "answer", task, ask) && !hasAccepted(caller, task.call, ask);
+    const isToReply = ask.thread?.askedBack !== undefined && may(caller, "follow", task) && !may(caller, "answer", task, ask);
+    if (!mayAnswer && !isToReply) return undefined;
     const snooze = snoozeOf(taskId, ask);
-    const summary = { ...summaryOfAsk(caller, task, ask, nowMs), ...(snooze && { snoozedUntilMs: snooze.untilMs }) };
+    const summary = {
+      ...summaryOfAsk(caller, task, ask, nowMs),
+      ...(isToReply && { isToReply }),
+      ...(snooze && { snoozedUntilMs: snooze.untilMs }),
+    };
     return { taskId, key, ask, summary };
   };
 }
@@ -246,7 +268,8 @@ function distinct(order: AskOrder, places: readonly AskPlace[]): AskPlace[] {
   });
 }
 
-function matches({ called, owner, askedAtMs, deadlineMs, priority, snoozedUntilMs }: AskSummary, filter: AskFilter): boolean {
+function matches({ called, owner, askedAtMs, deadlineMs, priority, snoozedUntilMs, isToReply }: AskSummary, filter: AskFilter): boolean {
+  if (filter.toReply !== "any" && (filter.toReply === "only") !== (isToReply === true)) return false;
   if (filter.snoozed !== "any" && (filter.snoozed === "only") !== (snoozedUntilMs !== undefined)) return false;
   if (filter.called !== undefined && filter.called !== called.name) return false;
   if (filter.priority !== undefined && filter.priority !== priority) return false;
@@ -264,7 +287,7 @@ export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, as
   const claim = claimOf(ask, task.call, nowMs);
   const comments = ask.thread?.comments ?? 0;
   const delegatedBy = delegatedByOf(caller, task, ask);
-  const { reminded, escalatedTo } = ask.thread ?? {};
+  const { reminded, escalatedTo, askedBack } = ask.thread ?? {};
   return {
     taskId: task.id,
     key,
@@ -283,9 +306,14 @@ export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, as
     ...(claim && { claimedBy: claimRead(caller, claim) }),
     ...(comments > 0 && { commentCount: comments }),
     ...(delegatedBy && { delegatedBy: namedOf(caller, delegatedBy) }),
+    ...(askedBack && { askedBack: askedBackRead(caller, askedBack) }),
     ...(reminded && { remindedAtMs: reminded.atMs }),
     ...(escalatedTo && { escalatedTo }),
   };
+}
+
+function askedBackRead(caller: Caller, { atMs, text, pauseMs, ...person }: AskedBack): AskedBackRead {
+  return { by: namedOf(caller, person), atMs, text, ...(pauseMs !== undefined && { isPaused: true }) };
 }
 
 export function claimRead(caller: Caller, { untilMs, ...person }: ThreadClaim): ClaimRead {

@@ -73,7 +73,7 @@ export interface SettledRead extends Around {
 /** One thing that happened with an ask. */
 export interface Happened {
   /** `snoozed`: the caller has put it aside, which nobody else reads. `answered`, as an end: the task is over, and what was answered is no longer kept. */
-  readonly what: ThreadEntry["what"] | "snoozed" | SettledRead["end"];
+  readonly what: ThreadEntry["what"] | "askedBack" | "replied" | "snoozed" | SettledRead["end"];
   /** Absent if nobody did it, or if it is no longer known who. */
   readonly by?: Named;
   /** Absent if it is no longer known. */
@@ -90,6 +90,8 @@ export interface Comment {
   readonly by: Named;
   readonly atMs: number;
   readonly text: string;
+  /** A question to the person who made the call, or their reply; absent for a mere comment. */
+  readonly as?: "askedBack" | "replied";
 }
 
 /** What happened with an ask, the oldest first. */
@@ -195,7 +197,9 @@ interface Reading {
 function around(caller: Caller, entries: readonly ThreadEntry[]): Around {
   const history = entries.map((entry) => happened(caller, entry));
   const comments = entries.flatMap((entry): Comment[] =>
-    entry.what === "commented" ? [{ by: namedOf(caller, entry), atMs: entry.atMs, text: entry.text }] : [],
+    entry.what === "commented"
+      ? [{ by: namedOf(caller, entry), atMs: entry.atMs, text: entry.text, ...(entry.as && { as: entry.as }) }]
+      : [],
   );
   return { history, comments };
 }
@@ -206,6 +210,7 @@ function happened(caller: Caller, entry: ThreadEntry): Happened {
   if (entry.what === "escalated") return { what, atMs, to: entry.to };
   const by = namedOf(caller, entry);
   if (entry.what === "claimed") return { what, atMs, by, untilMs: entry.untilMs };
+  if (entry.what === "commented") return { what: entry.as ?? what, atMs, by };
   if (entry.what !== "delegated") return { what, atMs, by };
   const { to, reason, from } = entry;
   return { what, atMs, by, to, reason, ...(from && { from: namedOf(caller, from) }) };

@@ -119,6 +119,9 @@ export interface ThreadArguments {
   readonly names: string;
   /** What the outbox says, separated by spaces. */
   readonly tells: string;
+  /** How long after it was asked it closes, and the words of its place then; empty if that stays. */
+  readonly timeoutMs: number | "";
+  readonly orders: string;
   readonly nowMs: number;
   readonly audit: AuditRecord;
 }
@@ -315,6 +318,8 @@ export function defineScripts(
         args.tells,
         args.nowMs,
         ...record(args.audit),
+        args.timeoutMs,
+        args.orders,
       ]) as never,
     note: (dueKey, auditKey, args) => run.note([...fourTimes(dueKey), auditKey, ...record(args.audit), args.nowMs]) as never,
     finish: (keys, args) =>

@@ -4,7 +4,8 @@ KEYS  task journal feed due
       audit    stream  audit records of the partition
 ARGV  key, digest (of the ask that the writer read), seen (the revision of the thread that the writer read; '': none), thread (sealed; what
       every reader of the task sees), history (sealed), names (digests of the names to which the ask is handed on or escalated, separated by
-      spaces, and behind them words as park.lua takes; '': none), tells (what the outbox says besides that, separated by spaces), now_ms, audit_record ('': none), audit_length_max
+      spaces, and behind them words as park.lua takes; '': none), tells (what the outbox says besides that, separated by spaces), now_ms, audit_record ('': none), audit_length_max,
+      timeout_ms (how long after it was asked the ask closes from now on; '': as before), orders (the words of its place then, as park.lua takes them)
 
 Returns 'accepted' | 'overtaken' | 'late'.
 
@@ -27,6 +28,28 @@ local function enter_more(own_key, ask, more)
   place_ask(own_key, ask, table.concat(new, ' ') .. (string.match(known, ' !.*$') or ''))
 end
 
+-- It closes at another time from now on. An open run knows the time that it was, and parks until then: as after an answer, it is followed by
+-- another one at once.
+local function move(state, ask, timeout_ms, orders)
+  local head, asked_at_ms, before_ms, rest = string.match(ask, '^(%S+ %S+ %S+ %S+) (%S+) (%S+) (.*)$')
+  local moved = table.concat({ head, asked_at_ms, timeout_ms, rest }, ' ')
+  redis.call('HSET', task, 'ask:' .. key, moved)
+  local known = redis.call('HGET', journal, 'asked ' .. key)
+  if known then
+    local names = string.gsub(known, ' !%a+=%d+', '') .. (orders ~= '' and ' ' .. orders or '')
+    redis.call('HSET', journal, 'asked ' .. key, names)
+    place_ask(key, string.match(moved, '^%S+ %S+ (.*)$'), names)
+  end
+  if tonumber(timeout_ms) >= tonumber(before_ms) then return end
+  local deadline_ms = asked_at_ms + timeout_ms
+  local due_ms = redis.call('ZSCORE', due, own_id())
+  if state.token then
+    state.answers = state.answers + 1
+  elseif due_ms and deadline_ms < tonumber(due_ms) then
+    redis.call('ZADD', due, string.format('%.0f', deadline_ms), own_id())
+  end
+end
+
 local function write()
   local state = read_state(task)
   local ask = state and redis.call('HGET', task, 'ask:' .. key)
@@ -42,6 +65,7 @@ local function write()
   redis.call('HSET', task, 'thread:' .. key, state.revision + 1 .. ' ' .. thread)
   count_more(state, added)
   if names ~= '' then enter_more(key, string.match(ask, '^%S+ %S+ (.*)$'), names) end
+  if ARGV[11] ~= '' then move(state, ask, ARGV[11], ARGV[12]) end
   local asked = redis.call('HGET', journal, 'asked ' .. key)
   if names ~= '' then handed_on = key .. '\n' .. string.gsub(names, ' !%S+', '') .. (is_approval(asked) and APPROVAL or '') end
   if asked then

@@ -485,7 +485,7 @@ export function createRedisStore({
       );
     },
 
-    async writeThread({ taskId, key, digest, seen, thread, history, handedTo = [], places, tells = [], tenant, nowMs, audit }) {
+    async writeThread({ taskId, key, digest, seen, thread, history, handedTo = [], places, moved, tells = [], tenant, nowMs, audit }) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return "late";
       return await withContent(taskId, (content) =>
@@ -499,6 +499,8 @@ export function createRedisStore({
             names:
               handedTo.length === 0 ? "" : [...handedTo.map(codec.askedBy(taskId, tenant)), ...(places ? ordersOf(places) : [])].join(" "),
             tells: tells.join(" "),
+            timeoutMs: moved ? moved.deadlineMs - moved.askedAtMs : "",
+            orders: moved ? ordersOf(moved).join(" ") : "",
             nowMs,
             audit: auditRecord(content, audit),
           }),

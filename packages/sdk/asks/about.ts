@@ -28,7 +28,9 @@ export interface AboutOptions {
    */
   readonly context?: readonly ContextPart[];
   /**
-   * What those who are asked may do besides answering. `"delegate"`: hand their part on to other people, with a reason. Nothing by default.
+   * What those who are asked may do besides answering. `"delegate"`: hand their part on to other people, with a reason. `"askBack"`: ask the
+   * person who made the call something first, who replies in words. `"pause"`, beside it: until the reply the deadline stands still, all in all at most
+   * as long as `timeout`. Nothing by default.
    */
   readonly allow?: readonly Allowance[];
   /**

@@ -1,7 +1,7 @@
 /** What people do around an open ask: who is on it, and its history. */
 import type { ThreadEntry, ThreadRequest } from "@parley/core";
 import { describe, expect, test, vi } from "vitest";
-import { anAsk, newToken } from "../builders.ts";
+import { anAsk, HOUR_MS, newToken } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
 
 export function threads({ store, wakeUps, life, countWakes }: UnderTest): void {
@@ -121,6 +121,48 @@ export function threads({ store, wakeUps, life, countWakes }: UnderTest): void {
       expect(await found(`person ${bob}`)).toEqual([]);
       expect(await found(`group ${finance}`)).toEqual([]);
       expect(await store.settledAsk({ taskId, key: "size", names: [`person ${bob}`] })).toMatchObject({ wasAsked: true });
+    });
+
+    test("moves the deadline of an ask: it is found there, and the task is due then if that is sooner, also where a run is open", async () => {
+      const finance = `finance-${newToken()}`;
+      const audience = { to: { groups: [finance] } };
+      const nowMs = Date.now();
+      const ask = anAsk("size", { audience, askedAtMs: nowMs, deadlineMs: nowMs + HOUR_MS });
+      const request = { ...ask.request, about: { priority: "urgent" } } as typeof ask.request;
+      const taskId = await life.parked([{ ...ask, request }]);
+      const places = async (order: "deadline" | "due" | "priority") =>
+        (await store.asked({ names: [`group ${finance}`], order, limit: 10 }))
+          .filter(({ isElsewhere }) => !isElsewhere)
+          .map(({ atMs }) => atMs);
+      const isDue = async (atMs: number) =>
+        (await store.overdue({ partition: 0, nowMs: atMs, limit: 10_000 })).some((run) => run.taskId === taskId);
+      const moveTo = async (deadlineMs: number) => {
+        const seen = (await threadOf(taskId))?.revision;
+        const moved = { askedAtMs: nowMs, deadlineMs, request };
+        const thread = { thread: { comments: 0 }, moved, ...(seen !== undefined && { seen }) };
+        expect(await store.writeThread({ ...size(taskId, {}), nowMs, ...thread })).toBe("accepted");
+      };
+
+      await moveTo(nowMs + 3 * HOUR_MS);
+      expect((await life.load(taskId)).asks[0]?.deadlineMs).toBe(nowMs + 3 * HOUR_MS);
+      expect([await places("deadline"), await places("due"), await places("priority")]).toEqual([
+        [nowMs + 3 * HOUR_MS],
+        [nowMs + 3 * HOUR_MS],
+        [nowMs + 3 * HOUR_MS],
+      ]);
+      // As a run parks that found the later deadline.
+      const token = await life.begin({ taskId, run: 2 });
+      const parked = { taskId, token, nowMs, entries: [], asks: [], attempt: 0, graceMs: 0 };
+      expect(await store.park({ ...parked, dueAtMs: nowMs + 3 * HOUR_MS })).toMatchObject({ type: "parked" });
+      await moveTo(nowMs + 2 * HOUR_MS);
+      expect([await isDue(nowMs + 2 * HOUR_MS - 1), await isDue(nowMs + 2 * HOUR_MS)]).toEqual([false, true]);
+      expect(await places("deadline")).toEqual([nowMs + 2 * HOUR_MS]);
+      // A run that has read the deadline before is followed by another one, which finds what it is.
+      const again = await life.begin({ taskId, run: 3 });
+      await moveTo(nowMs + HOUR_MS);
+      expect(await store.park({ ...parked, token: again, dueAtMs: nowMs + 2 * HOUR_MS })).toMatchObject({ type: "due", run: 4 });
+      await life.answer(taskId, "size", "4");
+      expect([await places("deadline"), await places("priority")]).toEqual([[], []]);
     });
 
     test("escalates an ask: it is found under those names as well, by who it was put to first too, until it is closed", async () => {

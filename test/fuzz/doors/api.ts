@@ -42,6 +42,8 @@ const OPERATIONS: readonly Operation[] = [
   { name: "a claim", path: "/api/v1/asks/{task}/{key}/claim", body: { minutes: 5 } },
   { name: "a release", path: "/api/v1/asks/{task}/{key}/release", body: {} },
   { name: "a comment", path: "/api/v1/asks/{task}/{key}/comments", body: { text: "Which one?" } },
+  { name: "a question back", path: "/api/v1/asks/{task}/{key}/ask-back", body: { text: "Which one?" }, isRefused: true },
+  { name: "a reply", path: "/api/v1/asks/{task}/{key}/reply", body: { text: "This one." }, isRefused: true },
   { name: "a snooze", path: "/api/v1/asks/{task}/{key}/snooze", body: { until: "2020-01-01T00:00:00Z" }, isRefused: true },
   { name: "the end of a snooze", path: "/api/v1/asks/{task}/{key}/unsnooze", body: {} },
   {

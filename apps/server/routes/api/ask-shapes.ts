@@ -1,5 +1,5 @@
 /** What a question looks like in /api/v1, and what an answer to it must be. */
-import type { AnswerOnPage, Around, AskRead, AskSummary, ClaimRead, Happened } from "@parley/core";
+import type { AnswerOnPage, Around, AskedBackRead, AskRead, AskSummary, ClaimRead, Happened } from "@parley/core";
 import { aboutOf, ALLOWANCES, PRIORITIES, REASON_CHARS_MAX } from "@parley/core";
 import { z } from "zod";
 import { type TitleOf, titleShown } from "../../front-end/tool-titles.ts";
@@ -50,7 +50,18 @@ export const claim = named(
   "Somebody who is on a question. A claim keeps nobody from answering",
 );
 
-const HAPPENED = ["asked", "claimed", "released", "commented", "delegated", "reminded", "escalated", "snoozed"] as const;
+const HAPPENED = [
+  "asked",
+  "claimed",
+  "released",
+  "commented",
+  "delegated",
+  "askedBack",
+  "replied",
+  "reminded",
+  "escalated",
+  "snoozed",
+] as const;
 const ENDS = ["answered", "accepted", "declined", "cancelled", "timed_out", "withdrawn", "closed"] as const;
 
 const happened = named(
@@ -70,7 +81,20 @@ const happened = named(
 const aroundFields = {
   history: z.array(happened).readonly().describe("What happened with it, the oldest first"),
   comments: z
-    .array(named("Comment", z.object({ text: z.string(), by: answerer, at: time })))
+    .array(
+      named(
+        "Comment",
+        z.object({
+          text: z.string(),
+          by: answerer,
+          at: time,
+          as: z
+            .enum(["askedBack", "replied"])
+            .optional()
+            .describe("A question to the person who made the call, or their reply; absent for a comment"),
+        }),
+      ),
+    )
     .readonly()
     .describe("The oldest first"),
 };
@@ -97,6 +121,19 @@ const summaryFields = {
   claimedBy: claim.optional().describe("Who is on it; absent if nobody is. Everyone who may answer still may"),
   commentCount: z.number().optional().describe("Absent for none"),
   delegatedBy: answerer.optional().describe("In whose place the caller is asked; absent if in their own"),
+  askedBack: named(
+    "AskedBack",
+    z.object({
+      by: answerer,
+      at: time,
+      text: z.string(),
+      isPaused: z.literal(true).optional().describe("The deadline stands still until the reply: `deadline` is the latest that it can be"),
+    }),
+    "What somebody wants to know from the person who made the call before they answer",
+  )
+    .optional()
+    .describe("Absent for nothing, and once that person has replied"),
+  isToReply: z.literal(true).optional().describe("The caller may not answer it, and is wanted to reply to `askedBack`"),
   snoozedUntil: time.optional().describe("Until when the caller has put it aside, for themselves alone; absent if they have not"),
   remindedAt: time.optional().describe("When those who have not answered were last reminded; absent for never"),
   escalatedTo: z.array(everyoneOr).readonly().optional().describe("Who was asked as well because nobody had answered; absent for nobody"),
@@ -189,9 +226,13 @@ function happenedShown({ atMs, untilMs, ...rest }: Happened) {
   };
 }
 
-type Timed = Pick<AskSummary, "askedAtMs" | "deadlineMs" | "dueAtMs" | "claimedBy" | "remindedAtMs" | "snoozedUntilMs">;
+function askedBackShown({ atMs, ...rest }: AskedBackRead) {
+  return { ...rest, at: timeOf(atMs) };
+}
 
-function timesShown<T extends Timed>({ askedAtMs, deadlineMs, dueAtMs, claimedBy, remindedAtMs, snoozedUntilMs, ...rest }: T) {
+type Timed = Pick<AskSummary, "askedBack" | "askedAtMs" | "deadlineMs" | "dueAtMs" | "claimedBy" | "remindedAtMs" | "snoozedUntilMs">;
+
+function timesShown<T extends Timed>({ askedAtMs, deadlineMs, dueAtMs, claimedBy, remindedAtMs, snoozedUntilMs, askedBack, ...rest }: T) {
   return {
     ...rest,
     askedAt: timeOf(askedAtMs),
@@ -199,6 +240,7 @@ function timesShown<T extends Timed>({ askedAtMs, deadlineMs, dueAtMs, claimedBy
     ...(dueAtMs !== undefined && { due: timeOf(dueAtMs) }),
     ...(claimedBy && { claimedBy: claimShown(claimedBy) }),
     ...(remindedAtMs !== undefined && { remindedAt: timeOf(remindedAtMs) }),
+    ...(askedBack && { askedBack: askedBackShown(askedBack) }),
     ...(snoozedUntilMs !== undefined && { snoozedUntil: timeOf(snoozedUntilMs) }),
   };
 }

@@ -33,6 +33,11 @@ const filters = {
   askedBefore: givenTime.optional(),
   deadlineBefore: givenTime.optional(),
   priority: oneOf(PRIORITIES).optional(),
+  toReply: oneOf(["only", "any"])
+    .optional()
+    .describe(
+      "Questions of the caller's own tasks that others answer, and that wait for the caller's reply: `only` these, or `any`. Without it they are left out",
+    ),
   snoozed: oneOf(["only", "any"])
     .optional()
     .describe("What the caller has put aside: `only` that, or `any` question. Without it that is left out"),
@@ -135,13 +140,14 @@ export const ASK_OPERATIONS: readonly Operation[] = [
 ];
 
 function filterOf(query: z.output<z.ZodObject<typeof filters>>): AskFilter {
-  const { tool, owner, askedAfter, askedBefore, deadlineBefore, priority, snoozed } = query;
+  const { tool, owner, askedAfter, askedBefore, deadlineBefore, priority, toReply, snoozed } = query;
   return {
     ...(tool !== undefined && { called: tool }),
     ...(owner !== undefined && { owner: owner === "me" ? "caller" : "others" }),
     ...(askedBefore !== undefined && { askedBeforeMs: Date.parse(askedBefore) }),
     ...(askedAfter !== undefined && { askedAfterMs: Date.parse(askedAfter) }),
     ...(priority !== undefined && { priority }),
+    ...(toReply !== undefined && { toReply }),
     ...(snoozed !== undefined && { snoozed }),
     ...(deadlineBefore !== undefined && { deadlineBeforeMs: Date.parse(deadlineBefore) }),
   };

@@ -2,6 +2,7 @@
 import {
   CLAIM_MINUTES,
   CLAIM_MINUTES_MAX,
+  askBack,
   claimAsk,
   COMMENT_CHARS_MAX,
   commentOnAsk,
@@ -11,6 +12,7 @@ import {
   delegationProblems,
   type Joined,
   releaseAsk,
+  replyToAsk,
   SCOPES,
 } from "@parley/core";
 import { z } from "zod";
@@ -29,6 +31,14 @@ const refusals = {
   409: "The question is closed",
 };
 const nothing = (id: string) => named(id, z.strictObject({}, { error: "must be an object" }));
+const said = (id: string) =>
+  named(
+    id,
+    z.strictObject(
+      { text: text(COMMENT_CHARS_MAX).refine((value) => value.trim() !== "", { error: "must not be empty" }) },
+      { error: "must be an object" },
+    ),
+  );
 const A_NUMBER = `must be a whole number from 1 to ${CLAIM_MINUTES_MAX}`;
 
 export const THREAD_OPERATIONS: readonly Operation[] = [
@@ -85,18 +95,50 @@ export const THREAD_OPERATIONS: readonly Operation[] = [
     path: "/asks/{taskId}/{key}/comments",
     summary: "Adds a comment, which everyone who may read the question sees",
     description: `The question stays open, and its tool learns nothing of it. ${IN_ADDRESS}`,
-    body: named(
-      "CommentRequest",
-      z.strictObject(
-        { text: text(COMMENT_CHARS_MAX).refine((value) => value.trim() !== "", { error: "must not be empty" }) },
-        { error: "must be an object" },
-      ),
-    ),
+    body: said("CommentRequest"),
     result: named("CommentReceipt", z.object({ receipt: z.literal("commented") })),
     refusals: { ...refusals, 409: "The question is closed (`receipt` is `late`), or has too many comments (`full`)" },
     async handle({ frontEnd: { services }, caller, params: at, body }) {
       const joined = await commentOnAsk(services, { ...at, caller, door: DOOR, text: body.text });
       if (joined.type === "commented") return { receipt: joined.type };
+      throw refused(joined);
+    },
+  }),
+  operation({
+    ...common,
+    name: "askBack",
+    path: "/asks/{taskId}/{key}/ask-back",
+    summary: "Asks the person who made the call something before the caller answers, if the tool allows that",
+    description: `It is a comment that wants a reply: \`askedBack\` until then. Where the tool allows \`pause\`, the deadline stands still until the reply. ${IN_ADDRESS}`,
+    body: said("AskBackRequest"),
+    result: named("AskBackReceipt", z.object({ receipt: z.literal("asked_back") })),
+    refusals: {
+      ...refusals,
+      403: "The question is put to others (`receipt` is `forbidden`), or its tool does not allow this, or the call is the caller's own (`not_allowed`)",
+      409: "The question is closed (`receipt` is `late`), or has too many comments (`full`)",
+    },
+    async handle({ frontEnd: { services }, caller, params: at, body }) {
+      const joined = await askBack(services, { ...at, caller, door: DOOR, text: body.text });
+      if (joined.type === "asked_back") return { receipt: joined.type };
+      throw refused(joined);
+    },
+  }),
+  operation({
+    ...common,
+    name: "replyToAsk",
+    path: "/asks/{taskId}/{key}/reply",
+    summary: "Replies to `askedBack`, for the person who made the call",
+    description: IN_ADDRESS,
+    body: said("ReplyRequest"),
+    result: named("ReplyReceipt", z.object({ receipt: z.literal("replied") })),
+    refusals: {
+      ...refusals,
+      403: "The call is somebody else's",
+      409: "The question is closed (`receipt` is `late`), nobody waits for a reply (`not_asked`), or it has too many comments (`full`)",
+    },
+    async handle({ frontEnd: { services }, caller, params: at, body }) {
+      const joined = await replyToAsk(services, { ...at, caller, door: DOOR, text: body.text });
+      if (joined.type === "replied") return { receipt: joined.type };
       throw refused(joined);
     },
   }),
@@ -137,7 +179,8 @@ const DETAIL: { readonly [type in Joined["type"]]?: string } = {
   taken: "somebody else is on the question; you may answer it all the same",
   full: "the question has too many comments, or was handed on too often",
   accepted: "you have accepted, or somebody has in your place",
-  not_allowed: "the tool does not allow this question to be handed on",
+  not_allowed: "the tool does not allow that, or the call is your own",
+  not_asked: "nobody waits for a reply",
   forbidden: "the question is put to others",
   late: "the question is closed",
 };

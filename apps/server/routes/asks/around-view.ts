@@ -11,6 +11,7 @@ import { snoozedView, snoozeView, type SnoozeView } from "./snooze.ts";
 
 export interface AroundView extends Around {
   readonly claimedBy?: AskSummary["claimedBy"];
+  readonly askedBack?: AskSummary["askedBack"];
   /** The person got it from somebody. */
   readonly got?: Happened | undefined;
   /** How the person's part went to others: they may not answer. */
@@ -30,15 +31,18 @@ export interface Joining {
   readonly hidden: Html;
   /** Who only reads it has nothing to claim. */
   readonly mayClaim: boolean;
+  /** Whether the person may ask the one who made the call something first, or is that one and wanted to reply. */
+  readonly askingBack?: "ask" | "reply" | undefined;
 }
 
 /** What to know before answering. An element of its own also if it is empty, for the script to fill. */
-export function heardView(reader: Reader, { claimedBy, comments }: AroundView): Html {
+export function heardView(reader: Reader, { claimedBy, askedBack, comments }: AroundView): Html {
   const { around } = reader.texts;
   const claim = claimedBy && (claimedBy.isCaller ? around.mine : around.other);
   return markup`<div class="heard flow">
 <p class="claim" role="status">${claimedBy && claim !== undefined ? markup`<span class="tag wait">${say(claim, { name: markup`<bdi>${nameOf(reader, claimedBy)}</bdi>`, when: moment(reader, claimedBy.untilMs) })}</span>` : undefined}</p>
-${comments.length === 0 ? undefined : markup`<h2>${around.comments}</h2><ol class="comments">${comments.map(({ by, atMs, text }) => markup`<li><p class="quiet"><strong><bdi>${nameOf(reader, by)}</bdi></strong> ${moment(reader, atMs)}</p><p class="text" dir="auto">${text}</p></li>`)}</ol>`}
+${askedBack && markup`<p class="done waits">${say(around.waiting, { name: markup`<bdi>${nameOf(reader, askedBack.by)}</bdi>` })}${askedBack.isPaused ? ` ${around.paused}` : undefined}</p>`}
+${comments.length === 0 ? undefined : markup`<h2>${around.comments}</h2><ol class="comments">${comments.map(({ by, atMs, text, as }) => markup`<li><p class="quiet"><strong><bdi>${nameOf(reader, by)}</bdi></strong> ${as === undefined ? undefined : markup`<span class="tag wait">${around.as[as]}</span> `}${moment(reader, atMs)}</p><p class="text" dir="auto">${text}</p></li>`)}</ol>`}
 </div>`;
 }
 
@@ -48,6 +52,7 @@ export function aroundView(reader: Reader, { claimedBy, history, joining, handOn
   const isMine = claimedBy?.isCaller === true;
   return markup`<section class="around" aria-label="${around.title}">
 ${!joining?.mayClaim ? undefined : markup`<form class="join claiming" method="post" action="${joining.action}">${joining.hidden}<button name="action" value="${isMine ? "release" : "claim"}" data-key="c">${isMine ? around.release : around.claim}</button></form>`}
+<div class="asking-back">${joining?.askingBack && askingBackView(reader, joining, joining.askingBack)}</div>
 ${
   joining &&
   markup`<details class="comment"><summary data-key="m">${around.comment}</summary><form class="join" method="post" action="${joining.action}">${joining.hidden}
@@ -59,6 +64,15 @@ ${handOn && handOnView(reader, handOn)}
 ${snooze && markup`<div class="snoozing">${snoozedUntilMs === undefined ? snoozeView(reader, snooze) : snoozedView(reader, snooze, snoozedUntilMs)}</div>`}
 <div class="happened">${history.length < 2 ? undefined : markup`<details class="history"><summary>${around.history}</summary><ol>${history.map((each, index) => markup`<li>${happened(reader, each, history[index - 1]?.atMs)}</li>`)}</ol></details>`}</div>
 </section>`;
+}
+
+/** A question to the person who made the call, or their reply. One form: nobody is both. */
+function askingBackView({ texts: { around } }: Reader, { action, hidden }: Joining, as: "ask" | "reply"): Html {
+  const words = around[as];
+  return markup`<details class="comment asking"${as === "reply" ? markup` open` : undefined}><summary data-key="q">${words.title}</summary><form class="join" method="post" action="${action}">${hidden}
+<div class="field"><label for="asking-back">${words.label}</label><textarea id="asking-back" name="said" rows="3" dir="auto" required maxlength="${COMMENT_CHARS_MAX}" aria-describedby="asking-back-note"></textarea>
+<p class="quiet" id="asking-back-note">${words.note}</p></div>
+<p><button name="action" value="${as === "ask" ? "askBack" : "reply"}">${words.send}</button></p></form></details>`;
 }
 
 export function nameOf({ texts: { around } }: Reader, { name, principal, isCaller }: NonNullable<Happened["by"]>): string {

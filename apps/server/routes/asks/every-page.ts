@@ -173,10 +173,10 @@ export async function aroundOf(
   const { audit: _, ...quiet } = services;
   const read = await readAsk(quiet, ref);
   if (read.state === "settled") return nothing;
-  const { comments, history, claimedBy, delegatedBy, handedOn: gone, snoozedUntilMs } = read;
+  const { comments, history, claimedBy, delegatedBy, handedOn: gone, snoozedUntilMs, askedBack } = read;
   const handedOn = history.filter(({ what }) => what === "delegated");
   const got = delegatedBy && handedOn.findLast(({ from, by }) => (from ?? by)?.principal === delegatedBy.principal);
-  const aside = snoozedUntilMs !== undefined && { snoozedUntilMs };
+  const aside = { ...(snoozedUntilMs !== undefined && { snoozedUntilMs }), ...(askedBack && { askedBack }) };
   return { comments, history, ...(claimedBy && { claimedBy }), ...(got && { got }), ...(gone && { gone }), ...aside };
 }
 

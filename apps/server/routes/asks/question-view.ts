@@ -12,6 +12,7 @@ import {
   type Json,
   mayHandOn,
   type OpenPage,
+  owns,
   REASON_CHARS_MAX,
   type SettledRead,
   shownName,
@@ -142,10 +143,18 @@ function around(view: QuestionView): Html | undefined {
   const hidden = hiddenOf(view);
   return aroundView(reader, {
     ...known,
-    joining: isAlone || caller.authenticatedBy === "nobody" ? undefined : { action, hidden, mayClaim: !isOfOthers },
+    joining:
+      isAlone || caller.authenticatedBy === "nobody"
+        ? undefined
+        : { action, hidden, mayClaim: !isOfOthers, askingBack: askingBackOf(view) },
     handOn: mayHand ? { action, hidden, draft } : undefined,
     snooze: isOfOthers ? undefined : { action, hidden, nowMs, deadlineMs: ask.deadlineMs, draft: snooze },
   });
+}
+
+function askingBackOf({ page: { ask, call }, caller, isOfOthers = false }: QuestionView): "ask" | "reply" | undefined {
+  if (owns(caller, call)) return ask.thread?.askedBack ? "reply" : undefined;
+  return !isOfOthers && aboutOf(ask.request)?.allow?.includes("askBack") === true ? "ask" : undefined;
 }
 
 function facts({ page: { ask, call }, caller, reader, nowMs, around: known, titleOf }: QuestionView): Html {

@@ -9,6 +9,7 @@
  * this person for this question (a signed token).
  */
 import {
+  askBack,
   claimAsk,
   COMMENT_CHARS_MAX,
   commentOnAsk,
@@ -20,6 +21,7 @@ import {
   type OpenPage,
   ParleyError,
   releaseAsk,
+  replyToAsk,
   snoozeAsk,
   SNOOZES_MAX,
   unsnoozeAsk,
@@ -75,7 +77,7 @@ export const OWN_UPLOADS_MAX = 10;
 
 /** What people do around a question, which stays open. */
 const HANDING_ON: ReadonlySet<string> = new Set(["delegate", "takeBack"]);
-const JOINING: ReadonlySet<string> = new Set(["claim", "release", "comment", ...HANDING_ON]);
+const JOINING: ReadonlySet<string> = new Set(["claim", "release", "comment", "askBack", "reply", ...HANDING_ON]);
 const isSnoozing = (action: string) => action === "unsnooze" || action.startsWith(SNOOZE);
 
 export function asksRoute(
@@ -159,9 +161,11 @@ export function asksRoute(
         return notice(reply, "unreadable");
       case "full":
         return notice(reply, HANDING_ON.has(body.get("action") ?? "") ? "not-handed-on" : "full");
+      case "not_asked":
+        return notice(reply, "not-asked");
       case "not_allowed":
       case "accepted":
-        return notice(reply, "not-handed-on");
+        return notice(reply, HANDING_ON.has(body.get("action") ?? "") ? "not-handed-on" : "not-asked");
       case "forbidden":
         return notice(reply, "of-others");
       case "late":
@@ -224,11 +228,23 @@ export function asksRoute(
         const [name = caller.principal] = caller.names;
         return await delegateAsk(services, { ...ref, to: { people: [name] }, reason: readerOf(request).texts.handOn.takenBack });
       }
+      case "askBack":
+      case "reply": {
+        const text = textIn(body, "said");
+        const act = body.get("action") === "reply" ? replyToAsk : askBack;
+        return text === undefined ? undefined : await act(services, { ...ref, text });
+      }
       default: {
-        const text = body.get("text")?.replaceAll("\r\n", "\n").trim() ?? "";
-        return text === "" || text.length > COMMENT_CHARS_MAX ? undefined : await commentOnAsk(services, { ...ref, text });
+        const text = textIn(body, "text");
+        return text === undefined ? undefined : await commentOnAsk(services, { ...ref, text });
       }
     }
+  }
+
+  /** Undefined for nothing, and for more than a comment may have. */
+  function textIn(body: URLSearchParams, name: string): string | undefined {
+    const text = body.get(name)?.replaceAll("\r\n", "\n").trim() ?? "";
+    return text === "" || text.length > COMMENT_CHARS_MAX ? undefined : text;
   }
 
   interface Joining {

@@ -197,6 +197,7 @@ const STATUSES = {
   "started-by-another": 403,
   "of-others": 403,
   "not-handed-on": 409,
+  "not-asked": 409,
   foreign: 403,
   refused: 403,
   unknown: 404,

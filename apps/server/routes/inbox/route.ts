@@ -322,6 +322,8 @@ function addressIn(request: FastifyRequest): ListAddress {
 
 function filterOf({ snoozed, tool, priority, from, closes }: ListAddress, nowMs: number): AskFilter {
   return {
+    // The list is of what waits for this person, and a reply does.
+    toReply: "any",
     ...(snoozed && { snoozed }),
     ...(tool !== undefined && { called: tool }),
     ...(priority && { priority }),

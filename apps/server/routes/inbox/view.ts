@@ -108,6 +108,7 @@ function keysSheet({ keys }: Reader["texts"]): Html {
     ["M", keys.comment],
     ["E", keys.handOn],
     ["S", keys.snooze],
+    ["Q", keys.askBack],
     ["X", keys.select],
     ["Shift X", keys.selectTo],
     ["L", keys.alike],
@@ -231,10 +232,10 @@ function item(ask: AskSummary, { reader, address, nowMs, titleOf, picked, chosen
       : markup`<span class="tag ${PRIORITY_TAGS[ask.priority]}">${reader.texts.question.priorities[ask.priority]}</span> `;
   const left = markup`<span data-until="${endMs}">${distanceText(reader, leftMs)}</span>`;
   const due = markup`<span class="tag ${haste(leftMs)}">${say(late ? inbox.ends : inbox.due, { when: left })}</span>`;
-  return markup`<li data-ask="${id}"${ask.priority === "urgent" || late ? markup` class="pressing"` : undefined} data-tool="${ask.called.name}">${ask.kind === "form" ? markup`<label class="pick"><input type="checkbox" name="batch" value="${id}" form="batch"${picked.has(id) ? markup` checked` : undefined}><span class="sr-only">${reader.texts.together.select} ${first}</span></label>` : undefined}<a href="${linkTo(address, id)}"${id === chosen ? markup` aria-current="true"` : undefined}>
+  return markup`<li data-ask="${id}"${ask.priority === "urgent" || late ? markup` class="pressing"` : undefined} data-tool="${ask.called.name}">${ask.kind === "form" && !ask.isToReply ? markup`<label class="pick"><input type="checkbox" name="batch" value="${id}" form="batch"${picked.has(id) ? markup` checked` : undefined}><span class="sr-only">${reader.texts.together.select} ${first}</span></label>` : undefined}<a href="${linkTo(address, id)}"${id === chosen ? markup` aria-current="true"` : undefined}>
 <span class="what" dir="auto">${first === "" ? title : first}</span>
 ${rest === "" ? undefined : markup`<span class="rest" dir="auto">${rest}</span>`}
-<span class="tags">${ask.isRisky ? markup`<span class="tag soon">${inbox.risky}</span> ` : undefined}${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}${aside(reader, ask)}${onIt(reader, ask)}${gotFrom(reader, ask)}${prompted(reader, ask)}</span>
+<span class="tags">${ask.isRisky ? markup`<span class="tag soon">${inbox.risky}</span> ` : undefined}${priority}${late ? markup`<span class="tag soon">${inbox.overdue}</span> ` : undefined}${due}${waitsForReply(reader, ask)}${aside(reader, ask)}${onIt(reader, ask)}${gotFrom(reader, ask)}${prompted(reader, ask)}</span>
 <span class="who"><bdi>${title}</bdi> ${inCallOf(reader, ask.owner)}<span>${askedText(reader, ask, nowMs)}</span></span>
 </a></li>`;
 }
@@ -251,6 +252,14 @@ function askedText(reader: Reader, { askedAtMs }: AskSummary, nowMs: number): Ht
 export function inCallOf({ texts: { inbox } }: Reader, owner: Owner): Html | undefined {
   const name = owner.isCaller ? undefined : whoIs(owner);
   return name === undefined ? undefined : markup`<span>${say(inbox.inCallOf, { name: markup`<bdi>${name}</bdi>` })}</span> `;
+}
+
+/** Somebody asks back: the person who made the call, who sees it in this list as well, or others know it. */
+function waitsForReply({ texts: { inbox } }: Reader, { askedBack, isToReply }: AskSummary): Html | undefined {
+  if (!askedBack) return undefined;
+  if (isToReply)
+    return markup` <span class="tag soon">${filled(inbox.asksYou, { name: askedBack.by.name ?? askedBack.by.principal })}</span>`;
+  return markup` <span class="tag later">${inbox.waitsForReply}</span>`;
 }
 
 /** Until when the person has put it aside. */

@@ -36,7 +36,7 @@ export function enhance(place: HTMLElement, given: Giving): void {
 }
 
 /** As if the button of that key was pressed. False if the question has none. */
-export function press(key: "a" | "d" | "c" | "m" | "e" | "s", place: HTMLElement): boolean {
+export function press(key: "a" | "d" | "c" | "m" | "e" | "s" | "q", place: HTMLElement): boolean {
   const target = find(`[data-key="${key}"]`, place);
   if (target instanceof HTMLButtonElement && target.form) {
     // What cannot be undone is answered by its buttons, and these ask once more.

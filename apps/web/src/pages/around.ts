@@ -89,11 +89,12 @@ async function send(form: HTMLFormElement, by: HTMLButtonElement, place: HTMLEle
   enhanceAround(place, after);
   const wrong = find("[aria-invalid=true]", after);
   if (wrong) return wrong.focus();
-  (find(by.value === "comment" ? "summary[data-key=m]" : "[data-key=c]", after) ?? place).focus();
+  const next = { comment: "summary[data-key=m]", askBack: "summary[data-key=q]" }[by.value] ?? "[data-key=c]";
+  (find(next, after) ?? place).focus();
 }
 
 /** What others did changes these, and nothing in which a person writes. */
-const TOLD = [".heard", ".claiming", ".snoozing", ".happened"] as const;
+const TOLD = [".heard", ".claiming", ".asking-back", ".snoozing", ".happened"] as const;
 
 /** Takes what others did, and leaves what the person is writing. */
 export function takeAround(shown: HTMLElement, place: HTMLElement): void {

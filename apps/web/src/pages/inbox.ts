@@ -376,6 +376,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     m: () => press("m", place),
     e: () => press("e", place),
     s: () => press("s", place),
+    q: () => press("q", place),
     x: ({ target, shiftKey }) => selection[shiftKey ? "toggleTo" : "toggle"](itemAt(target)),
     l: ({ target }) => selection.alike(itemAt(target)),
     b: () => openSelected(),
