@@ -35,6 +35,13 @@ const asking = catalogue([
     output: z.object({ seats: z.number() }),
     run: async (_args, ctx) => ({ seats: (await ctx.elicit("size", { message: "How many?", schema: size })).n }),
   }),
+  defineTool({
+    name: "who",
+    async run(_args, ctx) {
+      await ctx.elicit("n", { message: "How many?", schema: size });
+      return String(ctx.answeredBy("n")?.assurance);
+    },
+  }),
   defineTool({ name: "sure", run: async (_args, ctx) => String(await ctx.confirm("sure", { message: "Delete all?" })) }),
   defineTool({ name: "vault", run: async (_args, ctx) => ((await ctx.secret("key", { message: "The key?" })) ? "opened" : "") }),
   defineTool({
@@ -185,6 +192,14 @@ describe.each(Object.keys(CLIENTS))("a client of %s whose host shows views", (fa
     expect(next.asks.map(({ key }) => key)).toEqual(["at"]);
     await host.call("parley_answer", { taskId, question: "at", action: "accept", answer: { at: "noon" } }, there);
     expect((await host.call("parley_task", { taskId, seen: next.seen })).content[0]!.text).toBe("4 at noon");
+  });
+
+  test("gives an answer that tells the tool that the host of a model gave it", async () => {
+    const { host, services } = await start(family);
+    const { taskId } = (await host.call("who")).structuredContent!;
+    await host.call("parley_answer", { taskId, question: "n", action: "accept", answer: { n: 4 } });
+    await until(async () => (await services.store.load(taskId))?.status === "completed");
+    expect(JSON.stringify((await services.store.load(taskId))?.outcome)).toContain('"model"');
   });
 
   test("is told what is wrong with an answer, by field, and the question stays open", async () => {

@@ -2,8 +2,10 @@
 import { randomBytes } from "node:crypto";
 import { ParleyError } from "@parley/core";
 import type { Login } from "@parley/identity";
+import { catalogue, defineTool } from "@parley/sdk";
 import type { DepositSeal } from "@parley/node";
 import { describe, expect, test } from "vitest";
+import { rpc } from "./client.fixture.ts";
 import { callerNamed, deploy } from "./deployment.fixture.ts";
 import { LOGINS_MAX } from "./routes/login/cookies.ts";
 import { loggedIn } from "./routes/login/route.ts";
@@ -29,10 +31,10 @@ function provider(finish: Login["finish"] = async () => callerNamed("ann")): Log
 }
 
 /** A browser that keeps cookies, behind which a proxy serves Parley below a path. */
-async function browser(login = provider(), frontCount = 1) {
+async function browser(login = provider(), frontCount = 1, tools = offered) {
   const nobody = () => Promise.reject(new ParleyError("CREDENTIALS_MISSING", "this server needs an access token"));
-  const { fronts, logged } = await deploy({
-    catalogue: offered,
+  const { fronts, logged, services } = await deploy({
+    catalogue: tools,
     fronts: frontCount,
     login,
     publicUrl: PUBLIC,
@@ -70,7 +72,7 @@ async function browser(login = provider(), frontCount = 1) {
   const post = (path: string, headers: Record<string, string> = {}, body = "") =>
     visit(path, { "content-type": "application/x-www-form-urlencoded", ...headers }, { body });
   const logIn = async () => await get(`/login/callback?code=c&state=${stateOf(await get(PAGE))}`);
-  return { jar, get, post, logIn, logged, opened };
+  return { jar, get, post, logIn, logged, opened, fronts, services };
 }
 
 const PAGE = `/asks/0-${"a".repeat(22)}/branch/key?x=1`;
@@ -87,6 +89,29 @@ test("a browser that opens many pages before it is logged in has at most eight l
   }
   expect((await get(`/login/callback?code=c&state=${state}`)).status).toBe(303);
   expect([...jar.keys()].filter((name) => name === "parley-session")).toHaveLength(1);
+});
+
+test("an answer on a page tells the tool that the person was logged in with their browser", async () => {
+  const who = defineTool({
+    name: "who",
+    async run(_args, ctx) {
+      await ctx.confirm("sure", { message: "Sure?" });
+      return String(ctx.answeredBy("sure")?.assurance);
+    },
+  });
+  const { get, post, logIn, fronts, services } = await browser(provider(), 1, catalogue([who]));
+  const { result } = await rpc(fronts[0]!, "tools/call", { name: "who", arguments: {} }, { principal: "ann" });
+  const taskId = String(result!["taskId"]);
+  await until(async () => (await services.store.load(taskId))?.status === "input_required");
+  await logIn();
+  const page = await (await get(`/asks/${taskId}/sure`)).text();
+  const hidden = [...page.matchAll(/type="hidden" name="(shown|token)" value="([^"]*)"/g)]
+    .slice(0, 2)
+    .map(([, name = "", value = ""]): [string, string] => [name, value]);
+  const body = new URLSearchParams([...hidden, ["action", "yes"]]).toString();
+  expect((await post(`/asks/${taskId}/sure`, {}, body)).status).toBe(200);
+  await until(async () => (await services.store.load(taskId))?.status === "completed");
+  expect(JSON.stringify((await services.store.load(taskId))?.outcome)).toContain('"login"');
 });
 
 test("a page opens the cookie of the person who is logged in once, though it also says who that is", async () => {

@@ -16,7 +16,6 @@ import type {
   Json,
   JsonObject,
   Outcome,
-  Participant,
   TimeoutPolicy,
 } from "./task.ts";
 
@@ -154,7 +153,7 @@ export interface Answerers extends Partial<Given> {
   readonly principal?: string;
   /** Why they declined. */
   readonly reason?: string;
-  readonly accepted?: readonly { readonly principal: string; readonly name?: string; readonly delegatedBy?: Participant }[];
+  readonly accepted?: readonly ({ readonly principal: string } & Pick<Given, "name" | "assurance" | "delegatedBy">)[];
 }
 
 /** An answer as the tool's schema reads it, which may draw an id or read the clock. */

@@ -347,6 +347,8 @@ export type Acceptance = {
   readonly delegatedBy?: Participant;
   readonly content: JsonObject;
   readonly atMs: number;
+  /** See Given.assurance. */
+  readonly assurance?: Assurance;
 };
 
 /** What every reader of an open ask sees of what people do around it (callers/threads.ts). */
@@ -487,6 +489,14 @@ export interface Escalation {
 export const ALLOWANCES = ["delegate", "askBack", "pause"] as const;
 /** One of ALLOWANCES. */
 export type Allowance = (typeof ALLOWANCES)[number];
+
+/**
+ * How somebody was identified, the least certain first. `model`: by the host of a model, which wrote their words into a call. `token`: by a client
+ * that has a token of theirs, or by a proxy. `login`: by their own login in a browser.
+ */
+export const ASSURANCES = ["model", "token", "login"] as const;
+/** One of ASSURANCES. */
+export type Assurance = (typeof ASSURANCES)[number];
 
 /** How soon people should answer, the soonest first. */
 export const PRIORITIES = ["urgent", "high", "normal", "low"] as const;

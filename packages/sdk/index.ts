@@ -15,6 +15,7 @@ export type {
   Tool,
   Violation,
   ContextPart,
+  Assurance,
   Priority,
 } from "@parley/core";
 export type {

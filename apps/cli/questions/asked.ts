@@ -137,8 +137,9 @@ export function isToReply({ state, askedBack, owner }: Pick<OpenAsk, "state" | "
 /** A question of a list, with the command that answers it. */
 export function showAsked(ask: OpenAsk, nowMs: number): string {
   const context = showContext(ask.context ?? [], process.stdout);
-  if (isToReply(ask)) {
-    const { by, text } = ask.askedBack!;
+  const wanted = isToReply(ask) ? ask.askedBack : undefined;
+  if (wanted) {
+    const { by, text } = wanted;
     return [
       `${styled("bold", whoAsks(ask), process.stdout)}  ${whenAsked(ask, nowMs)}`,
       `? ${cleanLine(ask.key)}: ${nameOf(by)} asks you back: ${cleanLine(text)}`,

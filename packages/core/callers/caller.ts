@@ -2,6 +2,8 @@
  * Who a request comes from, as the front end authenticated it. Lives as long as the request; tasks and sessions store
  * only the principal, a string.
  */
+import type { Assurance } from "../task.ts";
+
 export interface Caller {
   /** Owns the tasks that it creates (I10). Unique across all tenants. */
   readonly principal: string;
@@ -24,10 +26,20 @@ export interface Caller {
   readonly displayName?: string;
   readonly groups: readonly string[];
   readonly roles: readonly string[];
+  /** How this request identifies the person; absent for `token`. */
+  readonly assurance?: Assurance;
   /** The OAuth client that acts for the caller. */
   readonly client?: string;
   /** When the credentials expire, in milliseconds since the Unix epoch; absent if they do not. */
   readonly expiresAtMs?: number;
+}
+
+/** How the caller is identified; undefined where people are not identified. */
+export function assuranceOf({
+  assurance = "token",
+  authenticatedBy,
+}: Pick<Caller, "assurance" | "authenticatedBy">): Assurance | undefined {
+  return authenticatedBy === "nobody" ? undefined : assurance;
 }
 
 /** Identifies the same person across clients: for rules about what a person may do only once, or not for themselves. */

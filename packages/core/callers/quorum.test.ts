@@ -45,7 +45,7 @@ describe("a person who has accepted", () => {
 
 describe("another acceptance", () => {
   test("is the first, or follows the others, until none is missing", () => {
-    const mine = { by: "bob", name: "bob", content: { n: 1 }, atMs: NOW_MS };
+    const mine = { by: "bob", name: "bob", assurance: "token", content: { n: 1 }, atMs: NOW_MS };
     expect(countOf(asked())).toStrictEqual({ type: "counted", acceptances: [mine], missing: 2 });
     const others = [said(1), said(2, { by: "carol" })];
     expect(countOf(asked(others))).toStrictEqual({ type: "counted", acceptances: [...others, mine], missing: 0 });
@@ -60,7 +60,9 @@ describe("another acceptance", () => {
     expect(countOf(asked(), alice)).not.toHaveProperty("acceptances.0.person");
     expect(countOf(asked(), bobs)).toStrictEqual({
       type: "counted",
-      acceptances: [{ by: "bob by phone", person: "the person Bob", name: "bob by phone", content: { n: 1 }, atMs: NOW_MS }],
+      acceptances: [
+        { by: "bob by phone", person: "the person Bob", name: "bob by phone", assurance: "token", content: { n: 1 }, atMs: NOW_MS },
+      ],
       missing: 2,
     });
   });
@@ -71,7 +73,10 @@ describe("another acceptance", () => {
     expect(countOf(asked(before), bobs, { n: 2 })).toStrictEqual({ type: "repeated" });
     expect(countOf(asked(before), bobs, { n: 9 })).toStrictEqual({
       type: "counted",
-      acceptances: [alices, { by: "bob by phone", person: "the person Bob", name: "bob by phone", content: { n: 9 }, atMs: NOW_MS }],
+      acceptances: [
+        alices,
+        { by: "bob by phone", person: "the person Bob", name: "bob by phone", assurance: "token", content: { n: 9 }, atMs: NOW_MS },
+      ],
       missing: 1,
     });
     // The order of members is irrelevant.

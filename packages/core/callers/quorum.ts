@@ -13,7 +13,7 @@
  * (AnswerRequest.quorum); otherwise the front end reads again.
  */
 import { canonicalJson } from "../values/canonical-json.ts";
-import { type Caller, personOf } from "./caller.ts";
+import { assuranceOf, type Caller, personOf } from "./caller.ts";
 import type { Acceptance, Ask, CallFacts, JsonObject, Open, Participant, Task } from "../task.ts";
 
 /** Maximum number of people that an ask can require. Each answer is kept until the last one arrives. */
@@ -60,10 +60,12 @@ export function countAcceptance(
   const before = ask.accepted?.acceptances ?? [];
   const mine = before.find((each) => isBy(each, caller, owner));
   if (mine && canonicalJson(mine.content) === canonicalJson(content)) return { type: "repeated" };
+  const assurance = assuranceOf(caller);
   const acceptance: Acceptance = {
     ...(by !== undefined && { by }),
     ...(caller.person !== undefined && { person: caller.person }),
     ...(name !== undefined && { name }),
+    ...(assurance && { assurance }),
     ...(delegatedBy && { delegatedBy }),
     content,
     atMs: nowMs,

@@ -347,9 +347,10 @@ function answererOf({ outcome, withdrawn }: Entry, owner: string): Answerers | u
   return {
     ...(!isAutomatic && { principal: outcome.by ?? owner, ...outcome.given, ...(reason !== undefined && { reason }) }),
     ...(outcome.accepted && {
-      accepted: outcome.accepted.map(({ by, name, delegatedBy }) => ({
+      accepted: outcome.accepted.map(({ by, name, assurance, delegatedBy }) => ({
         principal: by ?? owner,
         ...(name !== undefined && { name }),
+        ...(assurance && { assurance }),
         ...(delegatedBy && { delegatedBy }),
       })),
     }),

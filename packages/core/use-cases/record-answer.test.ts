@@ -8,7 +8,13 @@ import { acceptWithOthers, compareAnswer, comparedWith, factOf, recordAnswer, to
 const { graceMs } = DEFAULT_SETTINGS;
 const yes = { action: "accept", content: { n: 4 } } as const;
 const twoOfUs = (key: string) => anAsk(key, { audience: { to: "tenant", quorum: 2 } });
-const acceptance = (name: string, n: number) => ({ ...(name !== "alice" && { by: name }), name, content: { n }, atMs: NOW_MS });
+const acceptance = (name: string, n: number) => ({
+  ...(name !== "alice" && { by: name }),
+  name,
+  assurance: "token",
+  content: { n },
+  atMs: NOW_MS,
+});
 
 /** The audit fact of an answer to the ask "size". */
 const said = (did: string, more: object = {}) => ({
@@ -64,7 +70,7 @@ test("a stored answer has a maximum size: at it, and one beyond", () => {
   ]);
 });
 
-const given = (name: string) => ({ name, atMs: NOW_MS });
+const given = (name: string) => ({ name, atMs: NOW_MS, assurance: "token" });
 
 test("a fact names the task, its tool and the question", async () => {
   const { services, task, ask } = await opened();

@@ -1,7 +1,7 @@
 /** Records a validated answer and adds the run that it makes due. The store decides which answer counts (I2). */
 import { type Actor, type AuditFact, boundTo, noteAudit, toolOf, withAudit } from "../callers/audit.ts";
 import type { AnswerGiver } from "../callers/open-asks.ts";
-import { DEFAULT_TENANT } from "../callers/caller.ts";
+import { assuranceOf, DEFAULT_TENANT } from "../callers/caller.ts";
 import { nameToRead } from "../callers/names.ts";
 import { delegatedByOf, may } from "../callers/policy.ts";
 import { cut } from "../values/cut.ts";
@@ -201,7 +201,8 @@ function giverOf({ caller, door = "" }: Actor, ask: Open): AnswerGiver | undefin
 
 function givenBy({ caller }: Actor, atMs: number, delegatedBy: Participant | undefined): Given {
   const name = nameToRead(caller);
-  return { ...(name !== undefined && { name }), atMs, ...(delegatedBy && { delegatedBy }) };
+  const assurance = assuranceOf(caller);
+  return { ...(name !== undefined && { name }), atMs, ...(assurance && { assurance }), ...(delegatedBy && { delegatedBy }) };
 }
 
 /** Through which people find their questions themselves. */

@@ -133,7 +133,7 @@ describe("leaving a page", () => {
     key: "key",
     digest: "digest of key",
     nowMs: NOW_MS,
-    given: { name: "alice", atMs: NOW_MS },
+    given: { name: "alice", atMs: NOW_MS, assurance: "token" },
     graceMs,
     audit: {
       principal: "alice",

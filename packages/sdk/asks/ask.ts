@@ -1,5 +1,5 @@
 /** A question as a tool asks it with `ctx.ask`, and what became of it. */
-import type { Audience, Duration, JsonObject } from "@parley/core";
+import type { Assurance, Audience, Duration, JsonObject } from "@parley/core";
 import type { AboutOptions } from "./about.ts";
 import type { InputOf, OutputOf, Schema } from "../schemas/schema.ts";
 
@@ -120,6 +120,12 @@ export interface Person {
   readonly name?: string;
   /** Whether this is the caller, who owns the task. */
   readonly isCaller: boolean;
+  /**
+   * How they were identified, the least certain first: `"model"` by the host of a model, which wrote their words into a call; `"token"` by a client with
+   * their token, or a proxy; `"login"` by their own login in a browser. Absent where people are not identified, and for answers to earlier
+   * versions of Parley.
+   */
+  readonly assurance?: Assurance;
   /** In whose place they answered, if that person handed their part on (`allow: ["delegate"]`). */
   readonly delegatedBy?: { readonly principal: string; readonly name?: string };
 }

@@ -1,4 +1,5 @@
 /** What a tool learns about the person who answered. */
+import { ASSURANCES } from "@parley/core";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import type { AnsweredBy } from "../index.ts";
 import { decline, runTool, startTool, timeout } from "../testing/testing.ts";
@@ -35,11 +36,24 @@ describe("answeredBy", () => {
   test("is the person in the audience, in every run, even if they declined", async () => {
     for (const reply of [{ value: true }, decline] as const) {
       const run = await startTool(approve, {}, { crashAt: "every" });
-      await run.answer({ approve: reply }, { principal: "ada", name: "Ada Lovelace", groups: ["finance"] });
+      await run.answer({ approve: reply }, { principal: "ada", name: "Ada Lovelace", assurance: "login", groups: ["finance"] });
       await run.advance("1 day");
-      const ada = { principal: "ada", name: "Ada Lovelace", isCaller: false, at: expect.stringMatching(/^2026-01-01T00:00/) };
+      const ada = {
+        principal: "ada",
+        name: "Ada Lovelace",
+        assurance: "login",
+        isCaller: false,
+        at: expect.stringMatching(/^2026-01-01T00:00/),
+      };
       expect(told(run.text)).toEqual(["nobody", ada, ada, "nobody"]);
     }
+  });
+
+  test.each([undefined, ...ASSURANCES])("says how the person was identified (%s), in every run", async (assurance) => {
+    const run = await startTool(approve, {}, { crashAt: "every" });
+    await run.answer({ approve: true }, { principal: "ada", groups: ["finance"], ...(assurance && { assurance }) });
+    await run.advance("1 day");
+    expect(told(run.text)[2]).toMatchObject({ principal: "ada", assurance: assurance ?? "token" });
   });
 
   test("is undefined if the question timed out", async () => {

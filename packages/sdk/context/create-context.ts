@@ -22,6 +22,7 @@ import {
   type StepAttempt,
   type StepOptions as CoreStepOptions,
   type TimeoutPolicy,
+  type Assurance,
   type Participant,
 } from "@parley/core";
 import { aboutFrom } from "../asks/about.ts";
@@ -102,18 +103,29 @@ export function createContext(effects: Effects): Context {
     if (violations.length > 0) return { ok: false, violations };
     return {
       ok: true,
-      value: accepted.map(({ by, name, delegatedBy, atMs }, index) => ({
-        ...person(by, name, delegatedBy),
+      value: accepted.map(({ by, name, assurance, delegatedBy, atMs }, index) => ({
+        ...person({ principal: by, name, assurance, delegatedBy }),
         content: valueOf(each[index]),
         at: new Date(atMs),
       })),
     };
   }
 
-  function person(by: string | undefined, name: string | undefined, delegatedBy?: Participant): Person {
-    const principal = by ?? effects.call.principal;
+  interface Identified {
+    readonly principal?: string | undefined;
+    readonly name?: string | undefined;
+    readonly assurance?: Assurance | undefined;
+    readonly delegatedBy?: Participant | undefined;
+  }
+
+  function person({ principal = effects.call.principal, name, assurance, delegatedBy }: Identified): Person {
     const whose = delegatedBy && { principal: delegatedBy.by, ...present({ name: delegatedBy.name }) };
-    return { principal, ...present({ name }), isCaller: principal === effects.call.principal, ...present({ delegatedBy: whose }) };
+    return {
+      principal,
+      ...present({ name }),
+      isCaller: principal === effects.call.principal,
+      ...present({ assurance, delegatedBy: whose }),
+    };
   }
 
   async function askUrl(name: string, ask: UrlAsk): Promise<AskResult<unknown>> {
@@ -187,12 +199,20 @@ export function createContext(effects: Effects): Context {
       return effects.step(name, plainWork(effects, name, work, options), stepOptions(options)) as Promise<Recorded<T>>;
     },
     answeredBy(name: string, { key }: Keyed = {}): AnsweredBy | undefined {
-      const { principal, name: called, delegatedBy, atMs, reason, accepted } = inFlow(effects, key, () => effects.answeredBy(name)) ?? {};
+      const {
+        principal,
+        name: called,
+        assurance,
+        delegatedBy,
+        atMs,
+        reason,
+        accepted,
+      } = inFlow(effects, key, () => effects.answeredBy(name)) ?? {};
       if (principal === undefined) return undefined;
       return {
-        ...person(principal, called, delegatedBy),
+        ...person({ principal, name: called, assurance, delegatedBy }),
         ...(atMs !== undefined && { at: new Date(atMs) }),
-        ...present({ comment: reason, accepted: accepted?.map((each) => person(each.principal, each.name, each.delegatedBy)) }),
+        ...present({ comment: reason, accepted: accepted?.map((each) => person(each)) }),
       };
     },
     call: createCall(effects) as Context["call"],

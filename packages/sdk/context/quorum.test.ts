@@ -37,8 +37,8 @@ describe("a question with a quorum", () => {
     await run.answer({ approve: {} }, finance("ann"));
     await run.advance("1 day");
     const people = [
-      { principal: "ada", isCaller: false },
-      { principal: "ann", isCaller: true },
+      { principal: "ada", assurance: "token", isCaller: false },
+      { principal: "ann", assurance: "token", isCaller: true },
     ];
     expect(JSON.parse(run.text)).toEqual([
       [
@@ -71,7 +71,7 @@ describe("a question with a quorum", () => {
     const run = await startTool(tool, {});
     await run.answer({ approve: {} }, finance("ada"));
     await run.answer({ approve: decline }, finance("ada"));
-    const ada = { principal: "ada", isCaller: false };
+    const ada = { principal: "ada", assurance: "token", isCaller: false };
     expect(JSON.parse(run.text)).toEqual(["decline", { ...ada, at: expect.any(String), accepted: [ada] }]);
   });
 

@@ -1,5 +1,5 @@
 /** Who calls a tool in a test, and who answers it. */
-import { type Ask, type Audience, type Caller, type CallerNames, DEFAULT_TENANT, type Task, typedName } from "@parley/core";
+import { type Ask, type Assurance, type Audience, type Caller, type CallerNames, DEFAULT_TENANT, type Task, typedName } from "@parley/core";
 
 /**
  * A person other than the caller, as the identity provider describes them. Without `names`, `groups` or `roles` they
@@ -10,6 +10,8 @@ export interface Answerer {
   readonly principal?: string;
   /** What the identity provider calls them, as `ctx.answeredBy` returns it. */
   readonly name?: string;
+  /** How they are identified; `"token"` by default. */
+  readonly assurance?: Assurance;
   readonly names?: readonly string[];
   readonly groups?: readonly string[];
   readonly roles?: readonly string[];
@@ -35,8 +37,15 @@ export function ownerOf({ call: { principal, caller: names } }: Pick<Task, "call
   return caller({ ...names, principal });
 }
 
-export function answerer({ principal = "somebody else", name, names = [], groups = [], roles = [] }: Answerer): Caller {
-  return { ...caller({ principal }), ...(name !== undefined && { displayName: name }), names, groups, roles };
+export function answerer({ principal = "somebody else", name, assurance, names = [], groups = [], roles = [] }: Answerer): Caller {
+  return {
+    ...caller({ principal }),
+    ...(name !== undefined && { displayName: name }),
+    ...(assurance && { assurance }),
+    names,
+    groups,
+    roles,
+  };
 }
 
 /** Someone who may answer and, with a quorum, has not accepted yet. */

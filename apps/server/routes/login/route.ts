@@ -46,7 +46,7 @@ export function loggedIn({ authenticate, login, seal, claims, now }: LoggedIn): 
       const session = cookies.login(request, now());
       if (!session || (await ended.has(session))) return await authenticate(request);
       logins.set(request, session);
-      return session.caller;
+      return { ...session.caller, assurance: "login" };
     },
     ticket: undefined,
     async hasLoggedOut(request) {

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import {
   answerTask,
+  type Caller,
   getOwnTask,
   isCounted,
   type JsonObject,
@@ -33,7 +34,9 @@ export type Became =
 /** Throws TASK_NOT_FOUND, INVALID_ARGUMENTS and the errors of quotas and scopes. */
 export async function takeAnswer(route: FrontEnd, exchange: Exchange, { taskId, key, reply }: ToolAnswer): Promise<Became> {
   const { services, rates } = route;
-  const { caller, catalogue, door } = exchange;
+  const { catalogue, door } = exchange;
+  // What the host says that the person said.
+  const caller: Caller = { ...exchange.caller, assurance: "model" };
   allow(route, exchange, [SCOPES.read, SCOPES.answer]);
   if (isCounted(caller)) await rates.take(caller, { answers: 1 });
   const task = await getOwnTask(services, { taskId, caller });
