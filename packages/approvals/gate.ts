@@ -31,6 +31,7 @@ import {
   type Settled,
   type Tool,
 } from "@parley/core";
+import { fromBehind } from "./behind.ts";
 import { aboutCall, approvalMessage, askedOf } from "./approval-message.ts";
 import { type Comparing, type LastCall, shownArguments } from "./compare.ts";
 import { denial } from "./denial.ts";
@@ -92,14 +93,20 @@ function gatedParts(tool: Called, options: GateOptions): Pick<Called, "run" | "o
     async run(args, effects) {
       const { refused, edited } = await judged(tool, args, effects, options);
       if (refused) return refused;
-      return edited ? withEdit(await tool.run(edited.arguments, effects), edited) : await tool.run(args, effects);
+      const result = fromBehind(await tool.run(edited?.arguments ?? args, effects));
+      return edited ? withEdit(result, edited) : result;
     },
     // Of every tool: it may call one that a rule is about.
     keepsMembership: () => rules().asksForMembership,
     // What would be recorded first may be the approval.
     ...(open && { open: () => (rules().concerns(tool) ? undefined : open.call(tool)) }),
     // Without a task nothing can wait, and nothing of a decision is kept.
-    ...(callTaskless && { callTaskless: async (call) => (rules().concerns(tool) ? undefined : await callTaskless.call(tool, call)) }),
+    ...(callTaskless && {
+      async callTaskless(call) {
+        const made = rules().concerns(tool) ? undefined : await callTaskless.call(tool, call);
+        return made && { ...made, result: fromBehind(made.result) };
+      },
+    }),
     ...(compensate && {
       async compensate(args: JsonObject, effects: Effects, ended: EndedWithout) {
         const done = ended.done.filter(({ key }) => !OF_GATE.has(key));
