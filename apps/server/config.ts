@@ -254,7 +254,11 @@ export function serverConfig(environment: ServerEnvironment): ServerConfig {
     port: portOf(environment),
     tools: toolModules(environment.PARLEY_TOOLS, environment),
     subscriptionsPrivate: environment.PARLEY_SUBSCRIPTIONS_PRIVATE,
-    rules: { file: environment.PARLEY_RULES, askTimeoutMaxMs: environment.PARLEY_ASK_TIMEOUT_MAX },
+    rules: {
+      file: environment.PARLEY_RULES,
+      askTimeoutMaxMs: environment.PARLEY_ASK_TIMEOUT_MAX,
+      usesProposedNames: environment.PARLEY_TOOL_APPROVAL,
+    },
     upstreams:
       environment.PARLEY_UPSTREAMS === undefined
         ? undefined

@@ -116,6 +116,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
         listTtlMs: times.listTtlMs,
         pageSize,
         knowsCallers: identity !== undefined,
+        ...(config.rules.usesProposedNames && { toolApproval: true }),
       },
       keys,
       pages: {

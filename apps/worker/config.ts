@@ -95,6 +95,7 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
       file: environment.PARLEY_RULES,
       askTimeoutMaxMs: environment.PARLEY_ASK_TIMEOUT_MAX,
       secretNames: environment.PARLEY_SECRET_NAMES,
+      usesProposedNames: environment.PARLEY_TOOL_APPROVAL,
     },
     upstreams:
       environment.PARLEY_UPSTREAMS === undefined

@@ -16,6 +16,12 @@ export const rulesEnvironment = {
     .describe(
       "File with rules for calls of tools, ./parley.rules.yaml: which run, which are refused, and which wait for a person's approval. Unset: all run.",
     ),
+  PARLEY_TOOL_APPROVAL: z
+    .stringbool()
+    .default(false)
+    .describe(
+      "Also say what waits for approval, and what became of it, by the names of MCP's proposals SEP-2848 and SEP-2643, which may still change.",
+    ),
 };
 
 export interface OpenGate {
@@ -23,6 +29,8 @@ export interface OpenGate {
   readonly askTimeoutMaxMs: number;
   /** See PARLEY_SECRET_NAMES. */
   readonly secretNames?: readonly string[];
+  /** See PARLEY_TOOL_APPROVAL. */
+  readonly usesProposedNames?: boolean;
   readonly log: Log;
 }
 
@@ -35,10 +43,10 @@ export interface OpenedGate {
 }
 
 /** Throws RulesError with all problems of the file. Without a file there is a gate as well, for tasks that were stopped while there was one. */
-export async function openGate({ file, askTimeoutMaxMs, secretNames = [], log }: OpenGate): Promise<OpenedGate> {
+export async function openGate({ file, askTimeoutMaxMs, secretNames = [], usesProposedNames = false, log }: OpenGate): Promise<OpenedGate> {
   const opened = file === undefined ? undefined : (await import("./rules-file.ts")).openRulesFile(file, { askTimeoutMaxMs });
   const stopWatching = opened?.watch({ log });
-  const options = { rules: () => opened?.current() ?? NO_RULES, stopped: reportTo(log), secretNames };
+  const options = { rules: () => opened?.current() ?? NO_RULES, stopped: reportTo(log), secretNames, usesProposedNames };
   return {
     wrap(catalogues, recorders) {
       const recording = recorders ? { ...options, record: createGateRecord({ ...recorders, log }) } : options;

@@ -36,6 +36,7 @@ import { aboutCall, approvalMessage, askedOf } from "./approval-message.ts";
 import { type Comparing, type LastCall, shownArguments } from "./compare.ts";
 import { denial } from "./denial.ts";
 import { changedBy, type Edited, editForm, readEdited, withEdit } from "./edit.ts";
+import { refusedInProposedNames, ranInProposedNames } from "./proposed-names.ts";
 import { type Planted, testTool } from "./planted.ts";
 import type { GateRecord } from "./record.ts";
 import type { Called, Decision, Rules } from "./rules.ts";
@@ -58,6 +59,8 @@ export interface GateOptions {
   readonly record?: GateRecord;
   /** See PARLEY_SECRET_NAMES. */
   readonly secretNames?: readonly string[];
+  /** See PARLEY_TOOL_APPROVAL. */
+  readonly usesProposedNames?: boolean;
 }
 
 export const NO_RULES: Rules = {
@@ -91,10 +94,12 @@ function gatedParts(tool: Called, options: GateOptions): Pick<Called, "run" | "o
   const { open, callTaskless, compensate } = tool;
   return {
     async run(args, effects) {
-      const { refused, edited } = await judged(tool, args, effects, options);
-      if (refused) return refused;
+      const { refused, edited, wasAsked = false } = await judged(tool, args, effects, options);
+      const { usesProposedNames: proposes = false } = options;
+      if (refused) return proposes ? refusedInProposedNames(refused, { wasAsked }) : refused;
       const result = fromBehind(await tool.run(edited?.arguments ?? args, effects));
-      return edited ? withEdit(result, edited) : result;
+      const told = edited ? withEdit(result, edited) : result;
+      return proposes && wasAsked ? ranInProposedNames(told) : told;
     },
     // Of every tool: it may call one that a rule is about.
     keepsMembership: () => rules().asksForMembership,
@@ -183,6 +188,8 @@ function outcomeOf(answer: Settled, { changed }: Planted, form: JsonObject): "ca
 /** What to do with a call: return what its caller gets, or run it, with other arguments if the approver changed some. */
 interface Judged {
   readonly refused?: JsonObject;
+  /** People were asked about it. */
+  readonly wasAsked?: true;
   readonly edited?: Edited;
 }
 
@@ -244,10 +251,11 @@ async function judged(tool: Called, args: JsonObject, effects: Effects, options:
         by: end === "approved" || end === "refused" ? decidersOf(answerers) : [],
       },
     );
+  const wasAsked = true;
   const refusedAs = async (end: ApprovalEnd, reason: string, again: "later" | "changed") => {
     // Recorded with the end of the task.
     await effects.step(NOTED, async () => (await settled(end), end), { isRecordedLater: () => true });
-    return { refused: denial(tool, { ...decided, reason, again }) };
+    return { refused: denial(tool, { ...decided, reason, again }), wasAsked } as const;
   };
   switch (answer.action) {
     case "accept":
@@ -283,7 +291,7 @@ async function judged(tool: Called, args: JsonObject, effects: Effects, options:
   };
   const tells = { ask: APPROVAL, what: (found: unknown) => (isVoid(found) ? "void" : "spent") } as const;
   const again = (await effects.step(AGAIN, decideAgain, { tells })) as Again | undefined;
-  if (isVoid(again)) return { refused: denial(tool, { ...decided, reason: again, again: "later" }) };
+  if (isVoid(again)) return { refused: denial(tool, { ...decided, reason: again, again: "later" }), wasAsked };
   // Once it is recorded: another worker may have decided otherwise. A worker that dies here has kept nothing to compare with.
   if (decided.diff && isDecidedHere) {
     const shown = shownArguments(tool, typeof again === "object" ? again.arguments : args, decided.redact);
@@ -291,7 +299,7 @@ async function judged(tool: Called, args: JsonObject, effects: Effects, options:
     await effects.ofCtx(record?.noteApproved({ ...of, decided }, noted) ?? Promise.resolve());
   }
   effects.status("Approved.");
-  return typeof again === "object" ? { edited: again } : {};
+  return { wasAsked, ...(typeof again === "object" && { edited: again }) };
 }
 
 type Approve = Extract<Decision, { readonly type: "approve" }>;

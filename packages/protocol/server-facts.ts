@@ -19,6 +19,8 @@ export interface ServerFacts {
   readonly knowsCallers?: boolean;
   /** How events reach clients; absent if there are none. */
   readonly events?: readonly DeliveryMode[];
+  /** Whether tasks that wait for approval say so by the names of MCP's proposals (PARLEY_TOOL_APPROVAL). */
+  readonly toolApproval?: boolean;
   /** False if no call is answered with a task: then tasks are not declared. Default: true. */
   readonly givesTasks?: boolean;
 }

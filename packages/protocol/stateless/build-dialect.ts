@@ -2,6 +2,7 @@
 import type { JsonObject } from "@parley/core";
 import { commonEncoder, type Keep, keepList, type Words } from "../encoder.ts";
 import { EVENTS_EXTENSION } from "../events.ts";
+import { TOOL_APPROVAL_EXTENSION } from "./tool-approval.ts";
 import { instructionsOf, mayBecomeTasks, servedCapabilities } from "../list-items.ts";
 import { isObject } from "../json-rpc.ts";
 import type { ServerFacts } from "../server-facts.ts";
@@ -54,7 +55,10 @@ function encoder(revision: Revision, facts: ServerFacts): StatelessEncoder {
             ...(facts.events && { events: {} }),
             ...((mayBecomeTasks(catalogue, facts) || facts.events) && {
               extensions: {
-                ...(mayBecomeTasks(catalogue, facts) && { [TASKS_EXTENSION]: {} }),
+                ...(mayBecomeTasks(catalogue, facts) && {
+                  [TASKS_EXTENSION]: {},
+                  ...(facts.toolApproval && { [TOOL_APPROVAL_EXTENSION]: {} }),
+                }),
                 ...(facts.events && { [EVENTS_EXTENSION]: {} }),
               },
             }),

@@ -12,6 +12,7 @@ import { statusOf, statusShown } from "../waiting-message.ts";
 import { inputRequests } from "./encode-ask.ts";
 import { toolResult } from "./encode-call.ts";
 import { subscribed } from "./encode-listen.ts";
+import { pendingApproval } from "./tool-approval.ts";
 
 /** Parley's own key in `_meta` of the answer to a message with answers: receipts by ask key. The specification has no such member. */
 const RECEIPTS = "parley/receipts";
@@ -40,7 +41,8 @@ const VERSION = "parley/toolVersion";
 /** The answer to tasks/get. */
 export function shownTask(task: Task, reader: Reader): object {
   const { version } = task.call;
-  return { ...detailedTask(task, reader), ...(version !== undefined && { _meta: { [VERSION]: version } }) };
+  const meta = { ...(version !== undefined && { [VERSION]: version }), ...(reader.facts.toolApproval && pendingApproval(task)) };
+  return { ...detailedTask(task, reader), ...(Object.keys(meta).length > 0 && { _meta: meta }) };
 }
 
 function detailedTask(task: Task, reader: Reader): object {

@@ -195,7 +195,7 @@ async function live({ id, random, client, system, token, limit, told }: Living):
 
   const isOver = async () => {
     const state = await client.get(taskId);
-    return state.type === "done" && ["completed", "failed", "cancelled"].includes(state.result.status);
+    return state.type === "done" && ENDED.has(state.result.status);
   };
   async function request(who: Who, body?: object) {
     try {
@@ -313,13 +313,17 @@ async function judgeAll(system: System, client: Client, stories: readonly Story[
   return { ...counts, findings: [...findings, ...stored.findings] };
 }
 
-/** Nothing is broken any more. */
+/** Nothing is broken any more, and what nobody answers any more, because the run was over, expires. */
 async function lastLook(client: Client, taskId: string): Promise<TaskState | undefined> {
-  for (let attempt = 0; attempt < 60; attempt += 1) {
+  let last: TaskState | undefined;
+  for (let attempt = 0; attempt < 2 * (TIMEOUT_S + 30); attempt += 1) {
     const said = await client.get(taskId);
-    if (said.type === "done") return said.result;
     if (said.type === "refused") return undefined;
+    if (said.type === "done") last = said.result;
+    if (last && ENDED.has(last.status)) return last;
     await sleep(500);
   }
-  return undefined;
+  return last;
 }
+
+const ENDED: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
