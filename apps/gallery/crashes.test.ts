@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { catalogue } from "@parley/sdk";
-import { type Script, type TestOptions, type Told, accept, decline, runTool, timeout } from "@parley/sdk/testing";
+import { type Script, type TestOptions, type Told, accept, back, decline, runTool, timeout } from "@parley/sdk/testing";
 import type { JsonObject } from "@parley/core";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import * as gallery from "./index.ts";
@@ -35,6 +35,17 @@ const COURSES: readonly Course[] = [
   },
   { tool: "connect_account", args: { service: "calendar" }, answers: { authorize: accept } },
   { tool: "onboarding", args: { team: "web" }, answers: { member: member("ada", true), "member#2": member("bob", false) } },
+  {
+    tool: "join_company",
+    answers: {
+      "joining/person": { name: "Ada", email: "ada@example.com", phone: "12345", birthday: "1990-12-10" },
+      "joining/address": back,
+      "joining/person#2": { name: "Ada L", email: "ada@example.com", phone: "12345", birthday: "1990-12-10" },
+      "joining/address#2": { street: "Ring 1", zip: "1010", city: "Vienna", country: "Austria" },
+      "joining/work": { from: 9, to: 8, seat: "home" },
+      "joining/work#2": { from: 9, to: 17, seat: "home" },
+    },
+  },
   { tool: "deploy", args: { service: "shop", version: "1.2.3" }, answers: { approval: { approve: true }, window: timeout } },
   {
     tool: "approve_invoice",

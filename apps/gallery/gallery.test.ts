@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { catalogue } from "@parley/sdk";
-import { type Reply, type Script, accept, cancel, decline, runTool, startTool, timeout, unavailable } from "@parley/sdk/testing";
+import { type Reply, type Script, accept, back, cancel, decline, runTool, startTool, timeout, unavailable } from "@parley/sdk/testing";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { research } from "./01-research.ts";
 import { bookDinner } from "./02-book-dinner.ts";
@@ -17,6 +17,7 @@ import { onboarding } from "./06-onboarding.ts";
 import { deploy } from "./07-deploy.ts";
 import { approveInvoice } from "./08-approve-invoice.ts";
 import { releasePayment } from "./18-release-payment.ts";
+import { joinCompany } from "./19-join-company.ts";
 import { reviewAccess } from "./09-review-access.ts";
 import { weeklyNote } from "./10-weekly-note.ts";
 import { planTrip } from "./11-plan-trip.ts";
@@ -42,7 +43,7 @@ async function stored(...path: string[]): Promise<unknown> {
   return JSON.parse(await readFile(join(dir, ...path), "utf8"));
 }
 
-test("the gallery is a catalogue of eighteen tools", () => {
+test("the gallery is a catalogue of nineteen tools", () => {
   expect([...catalogue(gallery).tools.keys()]).toEqual([
     "research",
     "book_dinner",
@@ -62,12 +63,53 @@ test("the gallery is a catalogue of eighteen tools", () => {
     "sign_guestbook",
     "host_evening",
     "release_payment",
+    "join_company",
   ]);
   expect(catalogue(gallery).modules?.map(({ name }) => name)).toEqual(["guestbook"]);
 });
 
 test("people read each tool by a title that begins as a sentence does", () => {
   for (const { name, title } of catalogue(gallery).tools.values()) expect.soft(title, name).toMatch(/^[A-Z][a-z]+( [a-z]+)+$/);
+});
+
+describe("join_company", () => {
+  const person = { name: "Ada Lovelace", email: "ada@acme.example", phone: "+43 1 234", birthday: "1990-12-10" };
+  const address = { street: "Ring 1", zip: "1010", city: "Vienna", country: "Austria" };
+  const work = { from: 9, to: 17, seat: "quiet room" };
+
+  test("asks twelve fields on three pages, and after three mistakes on the way nothing is typed twice", async () => {
+    const answers: Script = {
+      "joining/person": { ...person, name: "Ada Lovelac" },
+      "joining/address": address,
+      "joining/work": back,
+      "joining/address#2": back,
+      "joining/person#2": person,
+      "joining/address#3": address,
+      "joining/work#2": { ...work, to: 8 },
+      "joining/work#3": work,
+    };
+    const run = await runTool(joinCompany, { email: "ada@acme.example" }, { answers, crashAt: "every" });
+    expect(run.text).toBe("Welcome, Ada Lovelace of Vienna: 9 to 17 o'clock, quiet room.");
+    const filledIn = ({ request }: (typeof run.asks)[number]) =>
+      request.type !== "form"
+        ? {}
+        : Object.fromEntries(
+            Object.entries(request.schema["properties"] as Record<string, { default?: unknown }>).flatMap(([name, field]) =>
+              "default" in field ? [[name, field.default]] : [],
+            ),
+          );
+    expect(run.asks.map(filledIn)).toEqual([
+      { email: "ada@acme.example" },
+      {},
+      {},
+      address,
+      { ...person, name: "Ada Lovelac" },
+      address,
+      {},
+      { ...work, to: 8 },
+    ]);
+    expect(await stored("colleagues", `${run.task.id}.json`)).toMatchObject({ person, address, work });
+  });
 });
 
 describe("research", () => {
@@ -78,7 +120,7 @@ describe("research", () => {
       word: "holdTable",
       findings: expect.arrayContaining([expect.objectContaining({ file: "02-book-dinner.ts" })]),
     });
-    expect(run.feed.at(-1)).toEqual({ type: "progress", progress: 18, total: 18 });
+    expect(run.feed.at(-1)).toEqual({ type: "progress", progress: 19, total: 19 });
   });
 });
 

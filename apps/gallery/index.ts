@@ -17,6 +17,7 @@ import { findEvening } from "./15-find-evening.ts";
 import { guestbook, signGuestbook } from "./16-sign-guestbook.ts";
 import { hostEvening } from "./17-host-evening.ts";
 import { releasePayment } from "./18-release-payment.ts";
+import { joinCompany } from "./19-join-company.ts";
 
 export default [
   research,
@@ -37,5 +38,6 @@ export default [
   signGuestbook,
   hostEvening,
   releasePayment,
+  joinCompany,
   guestbook,
 ];

@@ -70,6 +70,16 @@ const asking = catalogue([
       ),
   }),
   defineTool({
+    name: "pages",
+    async run(_args, ctx) {
+      const pages = {
+        person: { message: "Who?", schema: z.object({ name: z.string() }) },
+        trip: { message: "Where to?", schema: z.object({ city: z.string() }) },
+      };
+      return JSON.stringify(await ctx.wizard("trip", { pages, to: { people: ["bob"] } }));
+    },
+  }),
+  defineTool({
     name: "key",
     run: async (_args, ctx) => String((await ctx.secret("key", { message: "The key?", to: { people: ["bob"] } })) !== undefined),
   }),
@@ -166,6 +176,30 @@ test("a question says who asks, through which tool, for whom, until when and wha
     "eine ganze Zahl, 1 bis 20",
   ])
     expect(german.text).toContain(part);
+});
+
+test("a page of a wizard has a way back where there is a page before it, and comes back filled in", async () => {
+  const { at, here, there, services, taskId, result } = await asked("pages");
+  const first = await open(at(here), "bob");
+  expect(first.text).toContain("Step 1 of 2.");
+  expect(first.text).toContain(">Decline</bdi>");
+  const next = async (key: string) => await until(async () => (await services.store.load(taskId))?.asks.some((ask) => ask.key === key));
+  await send(at(here), "bob", [...hidden(first.fields), ["action", "accept"], ["f0", "Bo"]]);
+  await next("trip/trip");
+  const second = await open(at(there, "trip/trip"), "bob");
+  expect(second.text).toContain('value="decline" data-key="d" formnovalidate><bdi>Back</bdi>');
+  expect(second.text).not.toContain('name="reason"');
+  expect((await open(at(there, "trip/trip"), "bob", { "accept-language": "de" })).text).toContain("<bdi>Zurück</bdi>");
+  const sent = await send(at(there, "trip/trip"), "bob", [...hidden(second.fields), ["action", "decline"], ["f0", ""]]);
+  expect([titleOf(sent), sent.text]).toEqual(["One step back", expect.stringContaining("Go to your inbox")]);
+  await next("trip/person#2");
+  const again = await open(at(here, "trip/person%232"), "bob");
+  expect(again.text).toContain('name="f0" type="text" value="Bo"');
+  await send(at(here, "trip/person%232"), "bob", [...hidden(again.fields), ["action", "accept"], ["f0", "Bob"]]);
+  await next("trip/trip#2");
+  const last = await open(at(here, "trip/trip%232"), "bob");
+  await send(at(here, "trip/trip%232"), "bob", [...hidden(last.fields), ["action", "accept"], ["f0", "Graz"]]);
+  expect(JSON.parse(await result())).toEqual({ person: { name: "Bob" }, trip: { city: "Graz" } });
 });
 
 describe("whose call asks", () => {

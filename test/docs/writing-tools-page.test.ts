@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { JsonObject } from "@parley/core";
 import { type Context, type TaskEvent, StepFailed, ToolError, defineModule, defineTool } from "@parley/sdk";
-import { type Reply, accept, decline, outside, provide, runTool, startTool, timeout } from "@parley/sdk/testing";
+import { back, type Reply, type Script, accept, decline, outside, provide, runTool, startTool, timeout } from "@parley/sdk/testing";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { bookDinner } from "../../apps/gallery/02-book-dinner.ts";
@@ -307,6 +307,41 @@ test("who may answer", async () => {
   await expect(running.answer({ approve: { approved: true } }, { groups: ["design"] })).rejects.toThrow("no task");
   await running.answer({ approve: { approved: true } }, { groups: ["finance"] });
   expect(running.text).toBe("true");
+});
+
+test("several pages of one form", async () => {
+  const joining = defineTool({
+    ...tool,
+    async run(_args, ctx) {
+      const { person, move, papers } = await ctx.wizard("joining", {
+        pages: {
+          person: { message: "About you", schema: z.object({ name: z.string().min(1), isMoving: z.boolean().default(false) }) },
+          move: {
+            message: "When do you move?",
+            schema: z.object({ day: z.iso.date() }),
+            when: ({ person }) => person?.["isMoving"] === true,
+          },
+          papers: {
+            message: ({ person }) => `Your papers, ${String(person?.["name"])}`,
+            schema: z.object({ note: z.string().optional() }),
+            files: { passport: { message: "A picture of your passport", accept: ["image/*"] } },
+          },
+        },
+        prefill: { person: { name: ctx.caller.name ?? "" } },
+      });
+      return JSON.stringify([person.name, move?.day, papers.passport.name]);
+    },
+  });
+  const passport = { file: { name: "pass.png", type: "image/png", text: "pass" } };
+  const answers: Script = {
+    "joining/person": { name: "Ada", isMoving: true },
+    "joining/move": back,
+    "joining/person#2": { name: "Ada", isMoving: false },
+    "joining/papers": {},
+    "joining/papers.passport": passport,
+  };
+  const run = await runTool(joining, {}, { answers, caller: { name: "Ada" } });
+  expect(JSON.parse(run.text)).toEqual(["Ada", null, "pass.png"]);
 });
 
 test("who called", async () => {

@@ -73,8 +73,11 @@ export async function promptFor(asked: Elicitation, { signal, about, refused }: 
     note([clean(asked.message), ...(about?.notes ?? []), ...risk].join("\n\n"), about?.title ?? "A tool asks", { output: process.stderr });
     const yesOrNo = about?.hasQuorum ? undefined : confirmOf(asked);
     if (yesOrNo) return await promptToConfirm(asked, yesOrNo, options);
-    const verb = await select<Verb>({ message: "Answer?", options: [{ value: "accept", label: "Answer" }, ...OTHER_VERBS], ...options });
+    const isWayBack = hints["back"] === true;
+    const others = isWayBack ? [{ value: "decline" as const, label: "Back" }, ...OTHER_VERBS.slice(1)] : OTHER_VERBS;
+    const verb = await select<Verb>({ message: "Answer?", options: [{ value: "accept", label: "Answer" }, ...others], ...options });
     if (isCancel(verb)) return ABANDONED;
+    if (verb === "decline" && isWayBack) return { action: verb };
     if (verb !== "accept") return await withoutAnswer(verb, options, about);
   }
   const content = await promptForFields(asked.requestedSchema, { ...options, hints: hintsOf(asked), ...(refused && { refused }) });

@@ -329,6 +329,7 @@ export const DE: Texts = {
     optional: "freiwillig",
     answer: "Antworten",
     decline: "Ablehnen",
+    back: "Zurück",
     why: "Begründen, falls Sie ablehnen",
     reason: "Grund",
     reasonNote: "Das Werkzeug liest ihn, und die Person, von der der Aufruf kommt.",
@@ -545,6 +546,10 @@ export const DE: Texts = {
     "started-by-another": {
       title: "Nicht Ihres",
       sentence: "Das hat eine andere Person begonnen. Es wurde nichts gesendet: Öffnen Sie die Seite noch einmal von Ihrem Client aus.",
+    },
+    "went-back": {
+      title: "Einen Schritt zurück",
+      sentence: "Der Schritt davor wird noch einmal gefragt, so wie Sie ihn beantwortet haben.",
     },
     declined: { title: "Abgelehnt", sentence: "Sie haben abgelehnt, und das Werkzeug weiß es. Sie können diese Seite schließen." },
     completed: {

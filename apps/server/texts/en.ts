@@ -339,6 +339,7 @@ export const EN = {
     optional: "optional",
     answer: "Answer",
     decline: "Decline",
+    back: "Back",
     why: "Say why, if you decline",
     reason: "Reason",
     reasonNote: "The tool and the person who made the call read it.",
@@ -555,6 +556,7 @@ export const EN = {
       title: "Not yours",
       sentence: "This was started by another person, so nothing was sent: open the page again from your client.",
     },
+    "went-back": { title: "One step back", sentence: "The step before is asked again, as you answered it." },
     declined: { title: "Declined", sentence: "You declined, and the tool has been notified. You can close this page." },
     // After a double click the browser shows the reply to the second click.
     completed: {

@@ -12,6 +12,16 @@ export type FormRequest = Extract<AskRequest, { type: "form" }>;
 /** Follows the message. Not to be changed: waiting tasks would diverge, because the question's identity covers it. */
 export const ASKED_AGAIN = "\n\nThe last answer does not fit: ";
 
+/** A form that is shown with an answer that was given before: what that left empty is empty, whatever the author's default. */
+export function filledInWith(asked: FormRequest, content: JsonObject): FormRequest {
+  const fields = Object.entries((asked.schema["properties"] ?? {}) as Record<string, JsonObject>);
+  const properties = fields.map(([name, { default: _default, ...field }]) => [
+    name,
+    Object.hasOwn(content, name) ? { ...field, default: content[name] } : field,
+  ]);
+  return { ...asked, schema: { ...asked.schema, properties: Object.fromEntries(properties) as JsonObject } };
+}
+
 interface Refused {
   /** Empty if several people answered. */
   readonly content: JsonObject | undefined;

@@ -8,6 +8,7 @@ import type { Announcement, ClientCapabilities, Duration, EmitKind, FileRef, Jso
 import type { MapItem, MapKey, MapOptions } from "./map.ts";
 import type { AnsweredBy, AskOf, AskResult, Elicited } from "../asks/ask.ts";
 import type { Shorthands } from "../asks/shorthands.ts";
+import type { Wizard } from "../asks/wizard.ts";
 import type { ArgumentsOf, CallOptions, ResultOf } from "./call.ts";
 import type { Root, SamplingReply, SamplingRequest } from "../results/content.ts";
 import type { BodyOf, EventOptions, TaskEvent } from "../asks/event.ts";
@@ -71,7 +72,7 @@ export interface Caller {
 }
 
 /** Everything that a handler can do besides computing: the second argument of `run`. */
-export interface Context extends Shorthands {
+export interface Context extends Shorthands, Wizard {
   readonly taskId: string;
   /** The caller's principal. */
   readonly principal: string;

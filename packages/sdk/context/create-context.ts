@@ -26,8 +26,9 @@ import {
   type Participant,
 } from "@parley/core";
 import { aboutFrom } from "../asks/about.ts";
-import { askedAgain, type FormRequest, identityAgain } from "../asks/asked-again.ts";
+import { askedAgain, filledInWith, type FormRequest, identityAgain } from "../asks/asked-again.ts";
 import { createShorthands } from "../asks/shorthands.ts";
+import { createWizard, type FilledIn } from "../asks/wizard.ts";
 import { MESSAGE_WANTED, wrongAsk } from "../asks/wrong-ask.ts";
 import { type AskForm, formSchema } from "../schemas/ask-schema.ts";
 import { createCall } from "./call.ts";
@@ -66,24 +67,31 @@ export function createContext(effects: Effects): Context {
   }
 
   async function askForm(name: string, ask: AnyFormAsk): Promise<AskResult<unknown>> {
+    return (await askFilledIn(name, ask, undefined)).result;
+  }
+
+  /** `before`: an earlier answer, with which the form is filled in. */
+  async function askFilledIn(name: string, ask: AnyFormAsk, before: JsonObject | undefined): Promise<FilledIn> {
     const { schema, form, identity: former = form, nulls } = formOf(name, ask.schema);
     // Nothing is awaited before the ask unless necessary, so that questions are shown in the order in which they were asked.
     const policy =
       ask.onTimeout instanceof Object ? await effects.ofCtx(checkedDefault(name, ask.onTimeout.default, schema)) : ask.onTimeout;
     const options = askOptions({ ...ask, onTimeout: policy });
-    const asked: FormRequest = {
+    const unfilled: FormRequest = {
       type: "form",
       message: ask.message,
       schema: form,
       ...present({ hints: ask.hints }),
       ...aboutFrom(name, ask),
     };
-    const askedBefore = former === form ? asked : { ...asked, schema: former };
+    const asked = before ? filledInWith(unfilled, before) : unfilled;
+    const formerly = { ...unfilled, schema: former };
+    const askedBefore = former === form ? asked : before ? filledInWith(formerly, before) : formerly;
     for (let request = asked, identity = askedBefore, round = 1; ; round += 1) {
       const answer = await answerTo(name, request, { ...options, ...(request !== identity && { identity }) });
-      if (answer.action !== "accept") return refusal(answer, ask.quorum);
+      if (answer.action !== "accept") return { result: refusal(answer, ask.quorum), given: {} };
       const content = await effects.ofCtx(checked(schema, withNulls(answer, nulls), effects.readingOf(name)));
-      if (content.ok) return { action: "accept", content: content.value };
+      if (content.ok) return { result: { action: "accept", content: content.value }, given: answer.content ?? {} };
       if (round === ROUNDS_MAX) {
         throw new ParleyError("INVALID_ANSWER", `the ask "${name}" was answered ${round} times, but never as its schema requires`, {
           violations: content.violations,
@@ -183,6 +191,11 @@ export function createContext(effects: Effects): Context {
     elicit,
     ask: askQuestion,
     ...createShorthands(askQuestion),
+    wizard: createWizard({
+      branch: (key, work) => effects.branch(key, work),
+      askForm: askFilledIn,
+      files: pages.files,
+    }) as Context["wizard"],
     secret: pages.secret,
     oauth: pages.oauth,
     openFile: pages.openFile,
@@ -297,7 +310,9 @@ export function createContext(effects: Effects): Context {
 
 /** `restart` is left out: it ends the run, awaited or not. */
 const AWAITED =
-  "elicit ask text number confirm select date form url secret oauth file sample roots step call sleep sleepUntil branch map".split(" ");
+  "elicit ask text number confirm select date form wizard url secret oauth file sample roots step call sleep sleepUntil branch map".split(
+    " ",
+  );
 
 type Methods = Record<string, (...given: readonly unknown[]) => Promise<unknown>>;
 

@@ -18,7 +18,9 @@ import {
 } from "./syntax.ts";
 
 const METHODS = new Set(
-  "elicit ask text number confirm select date form url secret oauth file sample roots step call sleep sleepUntil branch restart".split(" "),
+  "elicit ask text number confirm select date form wizard url secret oauth file sample roots step call sleep sleepUntil branch restart".split(
+    " ",
+  ),
 );
 const HELPERS = new Set("step event call received sleep patched".split(" "));
 const REACTIONS = new Set(["then", "catch", "finally"]);

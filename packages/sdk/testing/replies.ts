@@ -23,6 +23,8 @@ import { type Answerer, answerer, answererOf, ownerOf } from "./people.ts";
 export const accept: unique symbol = Symbol("accept");
 /** The person declines. */
 export const decline: unique symbol = Symbol("decline");
+/** The person goes back to the page before, on a page of `ctx.wizard` that has one. */
+export const back: unique symbol = Symbol("back");
 /** The person closes the question. */
 export const cancel: unique symbol = Symbol("cancel");
 /** The question is not answered before its deadline. */
@@ -43,6 +45,7 @@ export type Reply =
   | readonly string[]
   | typeof accept
   | typeof decline
+  | typeof back
   | typeof cancel
   | typeof timeout
   | typeof unavailable;
@@ -160,6 +163,11 @@ async function keepFile({ files, ids }: Services, taskId: string, { name, text, 
 
 function rawReply({ key, request }: Ask, reply: Exclude<Reply, typeof unavailable>): JsonObject {
   if (reply === timeout) throw new Error(`"${key}" cannot be answered with timeout: advance the clock`);
+  if (reply === back) {
+    const hasWay = request.type === "form" && request.hints?.["back"] === true;
+    if (!hasWay) throw new Error(`"${key}" has no page before it: back is for pages of ctx.wizard behind the first`);
+    return { action: "decline" };
+  }
   if (reply === accept || reply === decline || reply === cancel) return { action: reply.description ?? "" };
   if (request.type === "sampling") {
     return typeof reply === "string" ? { role: "assistant", content: { type: "text", text: reply }, model: "test" } : (reply as JsonObject);

@@ -42,7 +42,7 @@ export { provide } from "../define/module.ts";
 export { ImpureHandler, type Impurity, outside } from "./purity.ts";
 export type { Answerer, TestCaller } from "./people.ts";
 export { replayShuffled, type ShuffleOptions } from "./replay-shuffled.ts";
-export { accept, cancel, decline, type Reply, type TestFile, timeout, unavailable } from "./replies.ts";
+export { accept, back, cancel, decline, type Reply, type TestFile, timeout, unavailable } from "./replies.ts";
 
 /** Replies by ask key: the name, then `name#2`, `name#3` … A function receives the ask and returns the reply. */
 export type Script = { readonly [askKey: string]: Reply | ((ask: Ask) => Reply) };

@@ -255,13 +255,18 @@ export function form(view: QuestionView): Html {
       ? undefined
       : markup`<div class="alert" role="alert" id="problems"><p>${count === 1 ? texts.question.problemsOne : filled(texts.question.problems, { count })}</p>
 ${general === undefined ? undefined : markup`<p dir="auto">${inWords(reader, general)}</p>`}</div>`;
-  return markup`<form class="flow question" method="post" action="${action}" novalidate data-drafts${together && markup` data-said="${together.said}"`}${made.isRisky ? markup` data-risky` : undefined}>
+  return markup`<form class="flow question" method="post" action="${action}" novalidate data-drafts${together && markup` data-said="${together.said}"`}${made.isRisky ? markup` data-risky` : undefined}${isWayBack(made.hints) ? markup` data-back` : undefined}>
 ${together?.hidden ?? hiddenFields(asked.ask.digest, token)}<input type="hidden" name="zone" value="${zoneOf(reader)}">
 ${fault}
 ${made.isRisky ? markup`<p class="risk">${made.isFilledIn ? texts.question.riskFilledIn : texts.question.risk}</p>` : undefined}
 ${made.isConfirm ? confirmNotes(made, problems) : markup`<div class="fields">${made.inputs.map((input, index) => field(view, input, index))}</div>`}
-${made.isConfirm ? confirmButtons(texts, made, together?.count) : markup`${why(texts)}${buttons(texts, made, together?.count)}`}
+${made.isConfirm ? confirmButtons(texts, made, together?.count) : markup`${isWayBack(made.hints) ? undefined : why(texts)}${buttons(texts, made, together?.count)}`}
 </form>`;
+}
+
+/** A page of a wizard that has one before it: declining it goes there. */
+export function isWayBack(hints: JsonObject = {}): boolean {
+  return hints["back"] === true;
 }
 
 /** Asked of those who decline. Folded, so that it is in nobody's way. */
@@ -298,7 +303,7 @@ function times(count: number | undefined): string {
 
 function buttons({ question }: Texts, { hints, isRisky, inputs }: QuestionForm, count: number | undefined): Html {
   const send = label(hints["submitLabel"], inputs.length === 0 ? question.accept : question.answer);
-  const decline = label(hints["cancelLabel"], question.decline);
+  const decline = label(hints["cancelLabel"], isWayBack(hints) ? question.back : question.decline);
   return markup`<div class="actions"><button class="${isRisky ? "danger" : "main"}" name="action" value="accept" data-key="a"><bdi>${send}</bdi>${times(count)}</button><button name="action" value="decline" data-key="d" formnovalidate><bdi>${decline}</bdi>${times(count)}</button></div>`;
 }
 

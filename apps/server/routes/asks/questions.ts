@@ -22,7 +22,7 @@ import { aroundOf, DOOR, notice, noticeLate, scriptedFor, sendScripted, type ToS
 import { contentIn, draftIn, questionForm, type QuestionForm, type ReadForm } from "./form-body.ts";
 import type { HandOnDraft } from "./hand-on.ts";
 import { type Html, markup, page as wholePage } from "./html.ts";
-import { answerList, inCallOf, questionView, testNotice, waitsTitle } from "./question-view.ts";
+import { answerList, inCallOf, isWayBack, questionView, testNotice, waitsTitle } from "./question-view.ts";
 import type { SnoozeDraft } from "./snooze.ts";
 import { loggedInAs } from "./views.ts";
 import { whoseCall } from "./whose-call.ts";
@@ -146,7 +146,10 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
   ): FastifyReply {
     const detail = record(request, page, given);
     const missing = receipt.type === "accepted" ? (receipt.missing ?? 0) : 0;
-    if (given.reply.action === "decline") return notice(reply, "declined", { detail });
+    if (given.reply.action === "decline") {
+      const isBack = page.page.kind === "form" && isWayBack(page.page.hints);
+      return isBack ? notice(reply, "went-back", { detail: toInbox(readerOf(request)) }) : notice(reply, "declined", { detail });
+    }
     if (missing > 0) return notice(reply, "counted", { detail, parts: { missing } });
     return notice(reply, page.page.kind === "link" && page.page.isReported ? "agreed" : "accepted", { detail });
   }

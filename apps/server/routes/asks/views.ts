@@ -186,6 +186,7 @@ const STATUSES = {
   granted: 200,
   returned: 200,
   declined: 200,
+  "went-back": 200,
   completed: 200,
   recorded: 200,
   left: 200,

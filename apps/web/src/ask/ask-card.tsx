@@ -123,7 +123,7 @@ function Form({ form: { schema, hints = {} }, scope, when, onReply }: FormProps)
           {label(hints["submitLabel"]) ?? TEXTS.send}
         </button>
         <button type="button" aria-disabled={isSending} onClick={() => void (isSending || send({ action: "decline" }))}>
-          {label(hints["cancelLabel"]) ?? TEXTS.decline}
+          {label(hints["cancelLabel"]) ?? (hints["back"] === true ? TEXTS.back : TEXTS.decline)}
         </button>
       </div>
     </div>

@@ -7,6 +7,7 @@ export const TEXTS = {
   askedOf: (names: string) => `Asked of ${names}.`,
   send: "Answer",
   decline: "Decline",
+  back: "Back",
   openPage: "Open the page of this question",
   openThis: "Open this address in a browser:",
   onPage: "This question is answered on its page.",

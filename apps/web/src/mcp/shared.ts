@@ -21,6 +21,11 @@ export function questionOf(id: string, request: { readonly method?: unknown; rea
   };
 }
 
+/** A page of a wizard that has one before it: declining it goes there. */
+export function isWayBack({ hints }: Pick<Question, "hints">): boolean {
+  return hints?.["back"] === true;
+}
+
 function textsIn(given: unknown): readonly (readonly [string, string])[] {
   const entries = typeof given === "object" && given !== null ? Object.entries(given as Record<string, unknown>) : [];
   return entries.flatMap(([name, text]) => (typeof text === "string" ? [[name, text] as const] : []));

@@ -69,7 +69,7 @@ async function submit(form: HTMLFormElement, { by, place, ask, given }: Submitte
     const question = form.dataset["said"] ?? shortened(find(".said", place)?.textContent ?? "");
     const asked = body.getAll("ask");
     const { onGiven, ...rest } = given(ask, asked.length === 0 ? [ask] : asked);
-    sendSoon({ ask, asked, url, body, question, ...rest });
+    sendSoon({ ask, asked, url, body, question, keepsDraft: !isAnswer && "back" in form.dataset, ...rest });
     onGiven();
   } finally {
     delete form.dataset["busy"];

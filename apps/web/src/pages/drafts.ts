@@ -20,7 +20,8 @@ interface Draft {
 
 type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
-const keyOf = (ask: string) => `${PREFIX}${person}:${ask}`;
+/** A page of a wizard that is shown again has another occurrence of the same name, and the digest says whether it is the same. */
+const keyOf = (ask: string) => `${PREFIX}${person}:${ask.replace(/#\d+$/, "")}`;
 
 /** Everything in the form that a person can change. */
 function controlsOf(form: HTMLFormElement): readonly Control[] {

@@ -23,6 +23,8 @@ export interface Sending {
   readonly url: string;
   readonly body: URLSearchParams;
   readonly question: string;
+  /** What was typed is wanted again: the person goes back a page. */
+  readonly keepsDraft: boolean;
   /** Whether the answer would be told to the person in the place of its question. Then there is no message about it. */
   readonly isShown: () => boolean;
   /** The person took it back. */
@@ -91,7 +93,7 @@ export function undoLast(): boolean {
 }
 
 async function send(each: Waiting): Promise<void> {
-  const { url, body, question, ask } = each;
+  const { url, body, question, ask, keepsDraft } = each;
   each.isSent = true;
   each.toast.set(say("sendingNow", { question }));
   const reply = await load(url, { body });
@@ -102,7 +104,7 @@ async function send(each: Waiting): Promise<void> {
     return;
   }
   waiting.delete(ask);
-  if (status !== 401 && status !== 422) forgetDraft(ask);
+  if (status !== 401 && status !== 422 && !keepsDraft) forgetDraft(ask);
   tell(each, reply);
   each.onReply(reply);
 }
@@ -155,11 +157,11 @@ function tellReceipts(summary: HTMLElement): void {
 /** When the page is left, what the person gave is sent rather than lost. */
 export function sendOnLeaving(): void {
   addEventListener("pagehide", () => {
-    for (const { ask, url, body, timer, isSent } of waiting.values()) {
+    for (const { ask, url, body, timer, isSent, keepsDraft } of waiting.values()) {
       clearTimeout(timer);
       if (!isSent) {
         void fetch(url, { method: "POST", body, keepalive: true });
-        forgetDraft(ask);
+        if (!keepsDraft) forgetDraft(ask);
       }
     }
     waiting.clear();

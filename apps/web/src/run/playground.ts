@@ -3,7 +3,7 @@ import { computed, signal } from "@preact/signals";
 import type { JsonObject } from "@parley/core/form";
 import type { TaskTimeline } from "@parley/core/timeline";
 import { dialectsOf } from "../mcp/dialects.ts";
-import { wordsOf } from "../mcp/shared.ts";
+import { isWayBack, wordsOf } from "../mcp/shared.ts";
 import type { Dialect, End, Question, Reply, Running, Status, ReplyOutcome, CallListener, Tool } from "../mcp/types.ts";
 import { RpcError } from "../wire/endpoint.ts";
 import { createWireLog } from "../wire/wire-log.ts";
@@ -239,6 +239,8 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
   const answeredHere = new Set<string>();
   /** Accepted answers whose questions the server has not yet left out. It may still refuse one, after a long way, and ask again. */
   const sent = new Map<string, Question>();
+  /** Pages that are shown again later, and should then have what was typed. */
+  const wentBack = new Set<string>();
   let isCancelled = false;
 
   const publish = perFrame(() => {
@@ -268,7 +270,7 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
       for (const question of sent.values()) {
         if (open.some(({ id }) => id === question.id)) continue;
         sent.delete(question.id);
-        forgetDraft(draftsOf(state), question);
+        if (!wentBack.delete(question.id)) forgetDraft(draftsOf(state), question);
       }
       change({ questions: open });
     },
@@ -346,6 +348,7 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
       else {
         const isListed = state.questions.some(({ id }) => id === question.id);
         if (outcome.type === "accepted" && isListed) sent.set(question.id, question);
+        if (outcome.type === "accepted" && reply.action === "decline" && isWayBack(question)) wentBack.add(question.id);
         else forgetDraft(draftsOf(state), question);
         change({ questions: state.questions.filter(({ id }) => id !== question.id) });
       }

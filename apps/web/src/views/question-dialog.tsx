@@ -2,7 +2,7 @@
 import { asShown } from "@parley/core/form";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, problemsIn, type Problems } from "../../form/inputs.ts";
-import { problemIn, wordsOf } from "../mcp/shared.ts";
+import { isWayBack, problemIn, wordsOf } from "../mcp/shared.ts";
 import type { Question, Reply } from "../mcp/types.ts";
 import { keepDraft, keptDraft } from "../run/drafts.ts";
 import { answer, postpone, postponeAll, wantsToken } from "../run/playground.ts";
@@ -143,7 +143,7 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
             Cancel
           </button>
           <button type="button" class="plain" disabled={isDisabled} onClick={() => void send({ action: "decline" })}>
-            Decline
+            {isWayBack(question) ? "Back" : "Decline"}
           </button>
           {question.url === undefined && (
             <button type="submit" class="primary" disabled={isDisabled}>
