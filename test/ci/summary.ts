@@ -20,6 +20,7 @@ const SUITES = [
   "guarded-chaos",
   "races",
   "soak",
+  "events",
   "newcomer",
   "servers",
   "conformance",
