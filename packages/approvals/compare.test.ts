@@ -3,6 +3,7 @@ import {
   CALL_REASON_CHARS_MAX,
   CONTEXT_CHARS_MAX,
   contextText,
+  type Effects,
   type JsonObject,
   LAST_APPROVED_CHARS_MAX,
   type Tool,
@@ -142,7 +143,7 @@ describe("a call beside the last one that was approved", () => {
 });
 
 /** A tool behind the rule, and what is kept of its calls. */
-function subject(first = rulesOf()) {
+function subject(first = rulesOf(), { asks = false } = {}) {
   const stored = createMemoryLastApproved();
   const warned: string[] = [];
   const now = { ms: START_MS, rules: first, broken: false };
@@ -167,13 +168,26 @@ function subject(first = rulesOf()) {
   const plain = defineTool({
     name: "deploy",
     input: z.object({ service: z.string(), replicas: z.number().default(3), token: z.string().optional() }),
-    run: ({ service, replicas }) => `${service} ${replicas}`,
+    async run({ service, replicas }, ctx) {
+      if (asks) await ctx.confirm("sure", { message: "Sure?" });
+      return `${service} ${replicas}`;
+    },
   });
   const tool = gatedTool(plain, { rules: () => now.rules, stopped: () => undefined, record });
   let tasks = 0;
-  async function call(args: JsonObject, options: TestOptions = {}) {
+  /** `recorded`: what another worker has recorded of the decision after the yes. */
+  async function call(args: JsonObject, { recorded, ...options }: TestOptions & { recorded?: string } = {}) {
     const id = `0-task-${(tasks += 1)}`;
-    const renamed: Tool = { ...tool, run: async (given, effects) => await tool.run(given, { ...effects, taskId: id }) };
+    const renamed: Tool = {
+      ...tool,
+      async run(given, effects) {
+        const step: Effects["step"] = async (name, work, how) => {
+          const own = await effects.step(name, work, how);
+          return recorded !== undefined && name === "parley.still-approved" ? recorded : own;
+        };
+        return await tool.run(given, { ...effects, step, taskId: id });
+      },
+    };
     return await startTool(renamed, args, { principal: "ann", ...options });
   }
   type Started = Awaited<ReturnType<typeof call>>;
@@ -234,6 +248,16 @@ describe("an approval", () => {
     expect((await approve(first)).text).toContain("changed since");
     expect(counts.notes).toBe(0);
     expect(comparison(await call({ service: "web" }))).toEqual(["No earlier approved call is known."]);
+  });
+
+  test("is kept once, however often the tool is run afterwards, and not by a worker that decided otherwise than what was recorded", async () => {
+    const { call, approve, counts } = subject(rulesOf(), { asks: true });
+    const first = await approve(await call({ service: "web" }));
+    await first.answer({ sure: true });
+    expect([first.text, counts.notes]).toEqual(["web 3", 1]);
+    const second = await call({ service: "web" }, { recorded: "the rule has changed since" });
+    await approve(second);
+    expect([second.text?.includes("changed since"), counts.notes]).toEqual([true, 1]);
   });
 
   test("runs without a comparison while Redis cannot be reached, and the log says so", async () => {

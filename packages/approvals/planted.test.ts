@@ -176,6 +176,14 @@ describe("a test", () => {
     expect(ran).toEqual(["DE1"]);
   });
 
+  test("that is still to be asked is no call that waits, and a report takes nothing of it away", async () => {
+    const { call, startTest, report } = subject();
+    await call();
+    expect((await report()).map(({ rule, waiting, tests }) => [rule, waiting, tests?.asked])).toEqual([["ops", 0, 1]]);
+    await (await startTest()).answer({ [APPROVAL]: decline }, BOB);
+    expect((await report())[0]?.tests).toMatchObject({ asked: 1, caught: 1 });
+  });
+
   test("names who approved it", async () => {
     const { call, startTest, report, did } = subject();
     await call();
@@ -206,6 +214,10 @@ describe("a test", () => {
 
   test.each<[string, (now: { rules: Rules }) => void]>([
     ["another rule refuses", (now) => (now.rules = rulesOf({}, { name: "no", when: "args.iban == 'XX00'", action: "deny" }))],
+    [
+      "another rule asks about",
+      (now) => (now.rules = rulesOf({}, { ...OPS, name: "board", by: { groups: ["board"] }, when: "args.iban == 'XX00'" })),
+    ],
     ["the rule has no tests any more", (now) => (now.rules = rulesOf({ tests: undefined }))],
     ["the rule is gone", (now) => (now.rules = readRules({ default: "allow", rules: [] }) as Rules)],
     ["rules only record", (now) => (now.rules = readRules({ dryRun: true, default: "allow", rules: [OPS] }) as Rules)],
