@@ -15,6 +15,7 @@ import type { Front } from "../../apps/server/deployment.fixture.ts";
 import { createClient } from "../../bench/client.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { type Issuer, startIssuer } from "../support/issuer.ts";
+import { keysOf, openLook } from "../support/look.ts";
 import { until } from "../support/until.ts";
 import { writeUpstreams } from "../support/upstream.ts";
 
@@ -25,6 +26,7 @@ default: deny
 rules:
   - { name: etc, title: Writing to etc, tools: [files_write_file], when: "args.path.contains('/etc/')", action: deny, reason: Nobody writes to etc. }
   - { name: moves, title: Moving files, tools: [files_move_file], action: approve, by: { groups: [operations] }, not: caller, diff: caller, standing: { for: 1h, uses: 1 } }
+  - { name: lists, title: Listing, tools: [files_list_directory], action: approve, by: { groups: [operations] }, not: caller, tests: { share: 0.2, change: [{ path: / }] } }
   - { name: rest, tools: [files_*], action: allow }
 `;
 
@@ -216,5 +218,33 @@ test("a colleague lets the same call pass once more without a question, and it a
   const third = await called();
   expect(await reply("bob", await onlyAskOf("bob"), "decline")).toBe(200);
   await ended(third);
+  client.close();
+});
+
+test("calls are followed by tests of those who approve, which workers make, which wait, and which no caller is told of", async () => {
+  const client = createClient(deployment.url, 4, tokens["ann"]);
+  // Of so many, none is followed by one once in a million times.
+  const calls = await Promise.all(
+    Array.from({ length: 60 }, async () => (await client.call("files_list_directory", { path: files })).taskId),
+  );
+  const redis = openLook(deployment.redis.url);
+  const made = await until(async () => {
+    const keys = (await keysOf(redis, deployment.redis.prefix)).filter((key) => /:task:[^:]+$/.test(key));
+    const stored = await Promise.all(keys.map(async (key) => [key, (await redis.hget(key, "call")) ?? ""] as const));
+    return stored.find(([, call]) => call.includes('"files_list_directory#test"'))?.[0];
+  });
+  const taskId = made.split(":").at(-1) ?? "";
+  expect(calls).not.toContain(taskId);
+  // A minute at least, half an hour at most.
+  const due = (await keysOf(redis, deployment.redis.prefix)).filter((key) => key.endsWith(":due"));
+  const scores = await until(async () => {
+    const all = (await Promise.all(due.map((key) => redis.zscore(key, taskId)))).filter((score) => score !== null);
+    return Number(all[0]) > Date.now() + 20_000 ? all : undefined;
+  });
+  expect(Number(scores[0])).toBeLessThan(Date.now() + 31 * 60_000);
+  redis.disconnect();
+  const listed = await fetch(new URL("/api/v1/tasks?limit=100", deployment.url), { headers: headers("ann") });
+  expect(await listed.text()).not.toContain(taskId);
+  for (const each of calls) await client.cancel(each);
   client.close();
 });
