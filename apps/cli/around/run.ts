@@ -3,7 +3,7 @@ import { parseDuration } from "@parley/core";
 import { ApiError, type ApiClient, type Ask } from "../client/api-client.ts";
 import { readAsk } from "../questions/answer-ask.ts";
 import { howEnded } from "../questions/asked.ts";
-import { chooseKey, openKeys } from "../questions/choose-key.ts";
+import { chooseKey, keysToReply, openKeys } from "../questions/choose-key.ts";
 import { cleanLine, print, printJson } from "../terminal/terminal.ts";
 import { relative } from "../terminal/times.ts";
 
@@ -71,6 +71,7 @@ export function reply(api: ApiClient, named: Named, { message, json }: Commentin
   return done(api, named, json, {
     send: (path) => api.post("/asks/{taskId}/{key}/reply", { path, body: { text: message } }),
     said: (key) => `Your reply about ${key} is there for everyone who is asked.`,
+    keysOf: keysToReply,
   });
 }
 
@@ -106,15 +107,17 @@ export async function snooze(api: ApiClient, named: Named, { json, ...given }: S
 interface Deed<Receipt> {
   readonly send: (path: Path) => Promise<Receipt>;
   readonly said: (key: string, receipt: Receipt) => string;
+  /** Of the questions that it can be about, if none is named. */
+  readonly keysOf?: typeof openKeys;
 }
 
 async function done<Receipt extends object>(
   api: ApiClient,
   { taskId, key }: Named,
   json = false,
-  { send, said }: Deed<Receipt>,
+  { send, said, keysOf = openKeys }: Deed<Receipt>,
 ): Promise<void> {
-  const chosen = key ?? (await chooseKey(await openKeys(api, taskId)));
+  const chosen = key ?? (await chooseKey(await keysOf(api, taskId)));
   if (chosen === undefined || chosen === "") throw new Error(`task ${cleanLine(taskId)} asks nothing that you could read`);
   const path = { taskId, key: chosen };
   const receipt = await send(path).catch(async (error: unknown) => {

@@ -9,6 +9,13 @@ export async function openKeys(api: ApiClient, taskId: string): Promise<readonly
   return asks.map(({ key }) => key);
 }
 
+/** Of those that wait for the person's reply, and if there are none, of all. */
+export async function keysToReply(api: ApiClient, taskId: string): Promise<readonly string[]> {
+  const { asks } = await api.get("/asks", { query: { toReply: "only", limit: 100 } });
+  const keys = asks.filter((ask) => ask.taskId === taskId).map(({ key }) => key);
+  return keys.length > 0 ? keys : await openKeys(api, taskId);
+}
+
 /** Undefined if the person chooses none; empty if there is none. */
 export async function chooseKey(keys: readonly string[]): Promise<string | undefined> {
   if (keys.length <= 1) return keys[0] ?? "";
