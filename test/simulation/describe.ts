@@ -58,6 +58,8 @@ function describe(node: Node, at: string): string {
       };
       return `await Promise.all(range(${node.times}).map((i) => ${call[node.limiter]}(() => (${work})(i))));`;
     }
+    case "lock":
+      return `await ${{ "async-lock": "lock.acquire", semaphore: "semaphore.runExclusive" }[node.lock]}(() => ${describeEffect(node.body)});`;
     case "retry":
       return `await retried(${node.times}, async () => {\n${indent(describe(node.body, `${at}/t*`))}\n});`;
     case "pages":

@@ -1,7 +1,7 @@
 /** Programs by chance, with a leaning towards what people write: a map with steps in it, a race against a patience, a question at the end. */
 import { createRandom, type Random } from "../chaos/random.ts";
 import { SOURCES } from "./library.ts";
-import { LIMITERS } from "./limiters.ts";
+import { LIMITERS, LOCKS } from "./limiters.ts";
 import {
   BY_PLACE,
   type Called,
@@ -108,8 +108,8 @@ function chained({ kind, body }: Program, random: Random): readonly Node[] {
     ...(next && { next }),
   });
   const change = (node: Node): Node => {
-    // What is started or kept is the promise of ctx itself.
-    if (node.op === "start" || node.op === "once") return node;
+    // What is started, kept or run by a lock is the promise of ctx itself.
+    if (node.op === "start" || node.op === "once" || node.op === "lock") return node;
     if (isCall(node)) return random.chance(0.3) ? react(node) : node;
     if (node.op !== "seq") return withChildren(node, change);
     const changed: Node[] = [];
@@ -126,7 +126,7 @@ function chained({ kind, body }: Program, random: Random): readonly Node[] {
 }
 
 /** Groups of all kinds but `reading`. */
-type Plain = Exclude<Group, { readonly op: "ctxMap" | "limit" | "retry" | "pages" | "once" | "then" }>;
+type Plain = Exclude<Group, { readonly op: "ctxMap" | "limit" | "lock" | "retry" | "pages" | "once" | "then" }>;
 
 function createGenerator(random: Random, kind: ProgramKind) {
   const effectsMax = random.pick(EFFECTS_MAX);
@@ -400,7 +400,9 @@ function readingProgram(random: Random): Program {
 
   function leaf(place: Place): Node {
     if (random.chance(0.35)) return read();
-    return kept.length > 0 && random.chance(0.3) ? random.pick(kept) : effect(place);
+    if (kept.length > 0 && random.chance(0.3)) return random.pick(kept);
+    const own = effect(place);
+    return locks && isCall(own) && random.chance(0.4) ? { op: "lock", lock: random.pick(LOCKS), body: own } : own;
   }
 
   function node(place: Place): Node {
@@ -522,6 +524,7 @@ function readingProgram(random: Random): Program {
   }
 
   const body: Node[] = [];
+  const locks = random.chance(0.12);
   const statements = random.between(1, 4);
   for (let index = 0; index < statements; index += 1) {
     if (random.chance(0.1)) {

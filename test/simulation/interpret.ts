@@ -7,7 +7,7 @@
 import type { Audience, Effects, Json, JsonObject, Reading, StepAttempt } from "@parley/core";
 import { createMap } from "../../packages/sdk/context/map.ts";
 import type { Library } from "./library.ts";
-import { limited } from "./limiters.ts";
+import { createLocks, limited } from "./limiters.ts";
 import { BY_PLACE, type Effect, isEffect, type Key, type Node, type Program } from "./program.ts";
 
 /** What a handler meets besides ctx, and whom it tells. */
@@ -78,6 +78,7 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
   const round = Number(args["round"] ?? 0);
   const started = new Map<number, Started>();
   const kept = new Map<number, Promise<number>>();
+  const locks = createLocks();
   const ctxMap = createMap(given);
   const root: Frame = { path: String(round), suffix: "", branch: "", signal: undefined, data: round };
 
@@ -262,6 +263,14 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
         const items = Array.from({ length: node.times }, (_, number) => number);
         const work = (number: number) => item(node.body, child(frame, `i${number}`, { suffix: `${frame.suffix}-${number}` }));
         return mixAll(await limited(node.limiter, items, node.concurrency, work));
+      }
+      case "lock": {
+        const own = child(frame, "l");
+        return await hear(
+          node.body,
+          own,
+          locks[node.lock](() => begin(node.body, own) as Promise<unknown>),
+        );
       }
       case "retry":
         return await retried(node.times, (time) => item(node.body, child(frame, `t${time}`)));

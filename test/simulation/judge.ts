@@ -1,7 +1,7 @@
 /** Holds a task that has come to its end to its program. */
 import { codeOf, type Ended, type Job, messageOf, type Witness } from "./witness.ts";
 import { runIdeal } from "./ideal.ts";
-import { mayBeRefused, mayRejectUnheard, type Program, settlesUnseen, some } from "./program.ts";
+import { hasContention, mayBeRefused, mayRejectUnheard, type Program, settlesUnseen, some } from "./program.ts";
 import { LOUD, REFUSED, type Rule, SILENT, type Violation } from "./rules.ts";
 
 export async function judge(program: Program, witness: Witness): Promise<readonly Violation[]> {
@@ -28,6 +28,8 @@ export async function judge(program: Program, witness: Witness): Promise<readonl
 /** Whether the engine may end a task of this program with that error. */
 function mayFail(program: Program, code: string): boolean {
   if (code === "UNHANDLED_REJECTION") return mayRejectUnheard(program);
+  // Items that take a lock in another order than before, and whose calls are known apart, wait for one another.
+  if ((code === "REPLAY_DIVERGED" || code === "RUN_TIMEOUT") && program.kind === "reading" && hasContention(program)) return true;
   if (code === "RUN_TIMEOUT") return program.hurried === true;
   // What is awaited outside may take longer than the run has, and its time is over before recorded work was called again.
   if (code === "REPLAY_DIVERGED" && program.hurried && (program.kind === "delayed" || program.kind === "reading")) return true;

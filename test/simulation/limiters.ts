@@ -2,7 +2,60 @@
 export const LIMITERS = ["p-limit", "p-map", "p-queue", "async-mutex"] as const;
 export type Limiter = (typeof LIMITERS)[number];
 
+/** Locks: one that runs what is left with it, and one that lets others through. */
+export const LOCKS = ["async-lock", "semaphore"] as const;
+export type Lock = (typeof LOCKS)[number];
+
 type Work<T> = () => Promise<T>;
+type Exclusively = <T>(work: Work<T>) => Promise<T>;
+
+export function createLocks(): Readonly<Record<Lock, Exclusively>> {
+  return { "async-lock": createAsyncLock(), semaphore: createSemaphore() };
+}
+
+/** Runs the next one's work in a reaction to the one before. */
+function createAsyncLock(): Exclusively {
+  const queue: (() => void)[] = [];
+  let isBusy = false;
+  const letGo = () => {
+    isBusy = false;
+    queue.shift()?.();
+  };
+  return (work) =>
+    new Promise((resolve, reject) => {
+      const start = () => {
+        isBusy = true;
+        void work().then(
+          (result) => {
+            resolve(result);
+            letGo();
+          },
+          (error: unknown) => {
+            reject(error as Error);
+            letGo();
+          },
+        );
+      };
+      if (isBusy) queue.push(start);
+      else start();
+    });
+}
+
+function createSemaphore(): Exclusively {
+  const waiting: (() => void)[] = [];
+  let isBusy = false;
+  return async (work) => {
+    if (isBusy) await new Promise<void>((proceed) => waiting.push(proceed));
+    isBusy = true;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else isBusy = false;
+    }
+  };
+}
 
 /** Does work for each item, as people would with that library. */
 export async function limited<T>(

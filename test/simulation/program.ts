@@ -4,7 +4,7 @@
  * A node's place in the tree, with the rounds of loops and the items of maps, is its *path*: who called an effect.
  */
 import type { Source } from "./library.ts";
-import type { Limiter } from "./limiters.ts";
+import type { Limiter, Lock } from "./limiters.ts";
 
 /**
  * What may be expected of a program, by what it awaits besides `ctx`.
@@ -104,6 +104,8 @@ export type Group =
     }
   /** Items that a library does a few at a time (limiters.ts). */
   | { readonly op: "limit"; readonly limiter: Limiter; readonly concurrency: number; readonly times: number; readonly body: Node }
+  /** A call that has its turn at a lock, of which the handler has one of each kind (limiters.ts). */
+  | { readonly op: "lock"; readonly lock: Lock; readonly body: Called }
   /** Until it succeeds, with pauses that are not of ctx. */
   | { readonly op: "retry"; readonly times: number; readonly body: Node }
   /** `for await` over an async generator that does `within` before each item; the loop does `body` with it. */
@@ -211,7 +213,15 @@ export function mayBeRefused({ body }: Program): boolean {
     const within = node.op === "ctxMap" || node.op === "branch" ? false : isBeside || BESIDE.has(node.op);
     return childrenOf(node).some((child) => uncertain(child, within));
   };
-  return body.some((node) => uncertain(node, false));
+  return body.some((node) => uncertain(node, false)) || hasContention({ body });
+}
+
+/** Whether a lock is taken by code beside other code: who comes first is decided by what they have read. */
+export function hasContention({ body }: Pick<Program, "body">): boolean {
+  const contends = (node: Node, isBeside: boolean): boolean =>
+    (node.op === "lock" && isBeside) ||
+    childrenOf(node).some((child) => contends(child, isBeside || BESIDE.has(node.op) || node.op === "ctxMap"));
+  return body.some((node) => contends(node, false));
 }
 
 /** Whether all runs see the same values, in whatever order: nothing is decided by who is first. */

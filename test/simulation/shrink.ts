@@ -113,6 +113,10 @@ function* smallerNodes(node: Node): Generator<Node> {
       if (node.times > 1) yield { ...node, times: node.times - 1 };
       for (const body of smallerNodes(node.body)) yield { ...node, body };
       return;
+    case "lock":
+      yield node.body;
+      for (const body of smallerNodes(node.body)) if (isCall(body)) yield { ...node, body };
+      return;
     case "pages":
       yield node.within;
       yield node.body;

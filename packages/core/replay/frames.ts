@@ -44,6 +44,11 @@ export function isBuiltin(site: CallSite): boolean {
   return !site.getScriptNameOrSourceURL() && site.getLineNumber() === null;
 }
 
+/** Whether it is code of Node.js. */
+export function isOfNode(site: CallSite): boolean {
+  return site.getScriptNameOrSourceURL()?.startsWith("node:") === true;
+}
+
 export function nameOf(site: CallSite): string {
   return site.getFunctionName() ?? "";
 }
@@ -61,6 +66,6 @@ export function calledFrom(below: (...given: never[]) => unknown): string | unde
   const sites = frames(DEPTH_MAX, below);
   if (sites.length === DEPTH_MAX) return undefined;
   const called = sites.filter((site) => !site.isAsync());
-  const inNode = called.slice(called.findLastIndex((site) => site.getScriptNameOrSourceURL()?.startsWith("node:") !== true) + 1);
+  const inNode = called.slice(called.findLastIndex((site) => !isOfNode(site)) + 1);
   return inNode.map((site) => `${site.getScriptNameOrSourceURL()}:${site.getPosition()}`).join(" ");
 }

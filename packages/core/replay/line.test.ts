@@ -1354,6 +1354,198 @@ test("items that have their turn one after another at ctx alone need no order of
   );
 });
 
+// ── locks and queues that items come to after a read ─────────────────────────────────────────────────────────────
+
+interface Job {
+  readonly work: () => Promise<string>;
+  readonly resolve: (result: string | Promise<string>) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Runs one job after another. `start`: how it runs one, and when it says that it is done. */
+function createQueue(start: (job: Job, done: () => void) => void): Limit {
+  const jobs: Job[] = [];
+  let isBusy = false;
+  const next = () => {
+    const job = isBusy ? undefined : jobs.shift();
+    if (!job) return;
+    isBusy = true;
+    start(job, () => {
+      isBusy = false;
+      next();
+    });
+  };
+  return (work) =>
+    new Promise((resolve, reject) => {
+      jobs.push({ work, resolve, reject } as unknown as Job);
+      next();
+    });
+}
+
+const TURNS: Readonly<Record<string, () => Limit>> = {
+  "a lock that runs what others have left with it in a reaction, as async-lock": () =>
+    createQueue(({ work, resolve, reject }, done) => void work().then(resolve, reject).finally(done)),
+  "a lock that answers with the promise of what it runs": () =>
+    createQueue(({ work, resolve }, done) => {
+      const result = work();
+      resolve(result);
+      result.finally(done).catch(ignored);
+    }),
+  "a loop that works off a queue": () => {
+    const jobs: Job[] = [];
+    let isBusy = false;
+    const workOff = async () => {
+      isBusy = true;
+      for (let job = jobs.shift(); job; job = jobs.shift()) {
+        try {
+          job.resolve(await job.work());
+        } catch (error) {
+          job.reject(error);
+        }
+      }
+      isBusy = false;
+    };
+    return (work) =>
+      new Promise((resolve, reject) => {
+        jobs.push({ work, resolve, reject } as unknown as Job);
+        if (!isBusy) void workOff();
+      });
+  },
+  "a semaphore": () => {
+    const waiting: (() => void)[] = [];
+    let isBusy = false;
+    return async (work) => {
+      if (isBusy) await new Promise<void>((proceed) => waiting.push(proceed));
+      isBusy = true;
+      try {
+        return await work();
+      } finally {
+        isBusy = false;
+        waiting.shift()?.();
+      }
+    };
+  },
+  "a lock that chains gates": () => {
+    let tail: Promise<unknown> = Promise.resolve();
+    return async (work) => {
+      const before = tail;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      tail = promise;
+      await before;
+      try {
+        return await work();
+      } finally {
+        resolve();
+      }
+    };
+  },
+};
+
+/** How the lock is taken: by items of a list, by branches, by calls with a key, and by items of which the first has read nothing. */
+const TAKEN: Readonly<
+  Record<string, (given: Given, lock: Limit, save: (item: string, key?: string) => Promise<string>) => Promise<unknown>[]>
+> = {
+  items: ({ read }, lock, save) =>
+    ITEMS.map(async (item) => {
+      await read(item);
+      return await lock(() => save(item));
+    }),
+  "items of which the first has read nothing": ({ read }, lock, save) =>
+    ITEMS.map(async (item) => {
+      if (item !== "a") await read(item);
+      return await lock(() => save(item));
+    }),
+  branches: ({ effects, read }, lock, save) =>
+    ITEMS.map((item) =>
+      effects.branch(item, async () => {
+        await read(item);
+        return await lock(() => save(item));
+      }),
+    ),
+  "branches, with a key within": ({ effects, read }, lock, save) =>
+    ITEMS.map((item) =>
+      effects.branch(item, async () => {
+        await read(item);
+        return await lock(() => save(item, "own"));
+      }),
+    ),
+};
+
+const IN_TURN = Object.keys(TURNS).flatMap((lock) =>
+  Object.keys(TAKEN).flatMap((by) => ["warm", "warm, in reverse", "layered: some are cold"].map((how) => [lock, by, how] as const)),
+);
+
+test.each(IN_TURN)("%s, taken after a read by %s: no call takes the key of another item's (%s)", async (lock, by, how) => {
+  const saves: { readonly item: string; readonly key: string }[] = [];
+  const { run } = create({
+    latencies: [how],
+    async handler(given) {
+      const save = (item: string, key?: string) => {
+        const step = () =>
+          given.effects.step("save", async ({ idempotencyKey }) => {
+            saves.push({ item, key: idempotencyKey });
+            await wait(15);
+            return item;
+          }) as Promise<string>;
+        return key === undefined ? step() : given.effects.keyed(key, step);
+      };
+      return await Promise.all(TAKEN[by]!(given, TURNS[lock]!(), save));
+    },
+  });
+  const end = await run();
+  // With a key that says nothing of the item, only a lock that lets others through leaves everybody in his own branch.
+  if (end.type !== "threw") expect([by, end.type]).toEqual(["branches, with a key within", "parked"]);
+  else expect(end).toMatchObject({ error: { code: "AMBIGUOUS_EFFECT" } });
+  for (const { item, key } of saves) {
+    if (by.startsWith("branches")) expect(key).toContain(`.${item}/`);
+    else if (key.includes("~")) expect(key).toMatch(new RegExp(`~${position(item)}$`));
+    else expect([by, key]).toEqual(["items of which the first has read nothing", "0-task.save"]);
+  }
+});
+
+test("items that wait for what another one opens to all of them are in order", async () => {
+  await inEveryRun(
+    async ({ effects, read, save }) => {
+      const waiting: (() => void)[] = [];
+      const [, ...done] = await Promise.all([
+        (async () => {
+          while (waiting.length < ITEMS.length) await wait(1);
+          await effects.step("open", () => 1);
+          for (const proceed of waiting) proceed();
+        })(),
+        ...ITEMS.map(async (item) => {
+          await read(item);
+          await new Promise<void>((proceed) => waiting.push(proceed));
+          return await save(item);
+        }),
+      ]);
+      return done;
+    },
+    saved(...ITEMS),
+    { a: "0-task.save~1", b: "0-task.save~2", c: "0-task.save~3" },
+  );
+});
+
+test("a promise that is made around an async function hides nothing of what is awaited one thing after another", async () => {
+  const around = <T>(work: () => Promise<T>) => new Promise<T>((resolve, reject) => void work().then(resolve, reject));
+  await inEveryRun(
+    async ({ effects, read, save }) => {
+      const done: string[] = [];
+      for (const item of ITEMS) {
+        await around(() => read(item));
+        await around(async () => {
+          await effects.step("look", () => 1);
+          await around(() => effects.step("look-again", () => 1));
+        });
+        done.push(await around(() => save(item)));
+      }
+      return done;
+    },
+    saved(...ITEMS),
+    IN_LINE,
+  );
+});
+
 // ── what others do to the process ────────────────────────────────────────────────────────────────────────────────
 
 describe("the same holds", () => {

@@ -23,6 +23,8 @@
  *       way in every run, because a way consists of what the handler's own code awaits, and of numbers in the lists that it made.
  *   L4  A line costs little unless it is traced. Only a traced line knows which function awaits which promise: for that, every promise takes a
  *       short stack trace.
+ *   L5  Code can be left to other code, as in the queue of a lock, or wait until other code lets it through. In which order that happens may rest
+ *       on what the items have awaited. Such code waits for a promise that no code but that of the handler can settle: a gate.
  *
  *   running-code.ts  the code that runs now, told by the hooks (L1, L2)     tracing.ts  what each function awaits (L4)
  *   promise-marks.ts    what is known of promises and of running code          frames.ts   stacks and frames
@@ -93,6 +95,22 @@ export function wayTo(root: object, owner: object, passed?: (promise: object, li
   return undefined;
 }
 
+/** Whether what waits for the promise comes to `owner`, or to the root by that way. It does not matter whether it decides a race. */
+function leadsTo(owner: object | undefined, root: object | undefined, way: string | undefined, promise: object): boolean {
+  const open: (readonly [at: object, way: string])[] = [[promise, ""]];
+  const known = new Set<object>();
+  for (let next = open.pop(); next && known.size < WALK_MAX; next = open.pop()) {
+    const [at, by] = next;
+    if (at === owner || (at === root && by === way)) return true;
+    if (known.has(at)) continue;
+    known.add(at);
+    const { waiters = [], items = [] } = Marked.of(at) ?? {};
+    for (const waiter of waiters) if (Marked.of(waiter)?.blockedOn === at) open.push([waiter, by]);
+    for (const { group, index } of items) open.push([group.result, by === "" ? String(index) : `${by}.${index}`]);
+  }
+  return false;
+}
+
 export const NO_ITEM: Item = { functions: new Set(), list: undefined };
 
 function itemOf(root: object, owner: object): Item {
@@ -125,6 +143,7 @@ export function waitsOutside(promise: object | undefined, known: Set<object>): b
 
 const UNKNOWN: Position = {
   isOutside: true,
+  behind: 0n,
   isKeyed: false,
   running: [],
   entry: "",
@@ -132,13 +151,23 @@ const UNKNOWN: Position = {
   way: undefined,
   wayLater: () => undefined,
   startedAs: undefined,
+  isLeft: undefined,
   caller: undefined,
   seen: 0n,
 };
 
 /** Follows the code of one run. A traced line is followed until `end`; any other only in drains. */
 export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boolean): Line {
-  const line: LineState = { isTraced, settled: -1, isInDrain: false, isTorn: false, roots: new Map(), scope, begun: new Set() };
+  const line: LineState = {
+    isTraced,
+    settled: -1,
+    isInDrain: false,
+    isTorn: false,
+    roots: new Map(),
+    scope,
+    begun: new Set(),
+    gates: new Set(),
+  };
   const hooks = scope.promises;
   const begun = new Set<string>();
   /** Branches that have been entered by code beside each other. */
@@ -184,7 +213,16 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
   /** Runs the first code of a branch, also for a callback that has lost what it follows from. */
   function first<T>(branch: string, at: Position, work: () => T): T {
     const epoch = line.isInDrain ? line.settled : line.settled + 0.5;
-    const lost = () => ({ id: nextId(), of: line, epoch, isInDrain: line.isInDrain, isOutside: true, via: undefined, seen: 0n });
+    const lost = () => ({
+      id: nextId(),
+      of: line,
+      epoch,
+      isInDrain: line.isInDrain,
+      isOutside: true,
+      behind: 0n,
+      via: undefined,
+      seen: 0n,
+    });
     const execution = own() ?? executionOf(lost(), undefined, undefined);
     execution.entering.push({ branch, at });
     try {
@@ -204,19 +242,39 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
     // The first code of a branch is on its line, also if other code runs it. It may have called before.
     const first = entering.at(-1);
     const running = execution.running.map(({ promise }) => promise);
+    // Nobody is told what Array.fromAsync awaits.
+    const mayBeLeft = line.gates.size > 0 && !execution.collection;
+    const waiting = Marked.of(owner)?.opens ? undefined : owner;
+    const leftBy = (way: string | undefined) => (promise: object) => {
+      const root = line.roots.get(branch)?.promise;
+      return !leadsTo(waiting, root, way, promise) && [...line.gates].some((gate) => !leadsTo(undefined, root, "", gate));
+    };
     if (isOutside && shared.has(branch)) return { ...UNKNOWN, seen, running };
     const started = isTraced ? innermost(execution) : undefined;
     const startedWay = () => {
       const root = line.roots.get(branch);
       return root && started ? wayTo(root.promise, started) : undefined;
     };
-    if (first?.branch === branch) return { ...first.at, isOutside, seen, running, caller: started, startedAs: started && startedWay };
+    if (first?.branch === branch)
+      return {
+        ...first.at,
+        isOutside,
+        seen,
+        running,
+        isLeft: first.at.isKeyed ? first.at.isLeft : mayBeLeft ? leftBy("") : undefined,
+        caller: started,
+        startedAs: started && startedWay,
+      };
     const root = line.roots.get(branch);
     const way = root && owner ? wayTo(root.promise, owner) : undefined;
     if (!isTraced) return { ...UNKNOWN, isOutside, seen };
     const item = () => (root && started ? itemOf(root.promise, started) : NO_ITEM);
     const startedAs = started === owner ? undefined : startedWay;
-    const known = { isOutside, seen, isKeyed: false, running, item, entry: root?.entry ?? "", caller: started, startedAs };
+    const { behind } = segment;
+    const entry = root?.entry ?? "";
+    // What the flow's own code has started behind an outside await is in order, whoever gets the result.
+    const isLeft = mayBeLeft && !(isOutside && way === "") ? leftBy(way) : undefined;
+    const known = { isOutside, behind, isLeft, seen, isKeyed: false, running, item, entry, caller: started, startedAs };
     if (!isOutside) return { ...known, way, wayLater: () => way };
     // On the flow's own line its code decides what runs when, also what it starts.
     const isOwn = started === owner || way === "";
@@ -231,7 +289,16 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
       setFollowing(true);
       line.settled += 1;
       line.isInDrain = true;
-      const segment: Segment = { id: nextId(), of: line, epoch: line.settled, isInDrain: true, isOutside: false, via: undefined, seen: 0n };
+      const segment: Segment = {
+        id: nextId(),
+        of: line,
+        epoch: line.settled,
+        isInDrain: true,
+        isOutside: false,
+        behind: 0n,
+        via: undefined,
+        seen: 0n,
+      };
       runAs(executionOf(segment, undefined, undefined), work);
     },
     drained() {
@@ -252,7 +319,11 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
       if (execution && mark && !mark.calledIn) mark.calledIn = execution.segment;
     },
     enter,
-    enterCall: (branch, within, call) => first(branch, { ...position(within), isKeyed: true }, call),
+    enterCall(branch, within, call) {
+      const at = { ...position(within), isKeyed: true };
+      // In the handler's own flow the key says whose call it is, also if other code makes it.
+      return first(branch, within === "" ? { ...at, isLeft: undefined } : at, call);
+    },
     awaitsOutside() {
       const known = new Set<object>();
       return isTraced && [...line.roots.values()].some(({ promise }) => waitsOutside(promise, known));
@@ -266,6 +337,7 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
       hasEnded = true;
       line.roots.clear();
       line.begun.clear();
+      line.gates.clear();
       for (const [promise, { of }] of collections) if (of === line) collections.delete(promise);
       setFollowing(false);
       leave(line);

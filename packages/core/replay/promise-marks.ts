@@ -12,6 +12,8 @@ export interface Segment {
   readonly epoch: number;
   readonly isInDrain: boolean;
   readonly isOutside: boolean;
+  /** Numbers of calls, as bits: those of code beside it that has let it through, at a lock or in a queue, while it had awaited something outside (L5). */
+  readonly behind: bigint;
   /** In which segment the promise of ctx was called that let it continue. By its id, so that no segment keeps those before it in memory. */
   readonly via: number | undefined;
   seen: bigint;
@@ -32,6 +34,10 @@ export interface Mark {
   /** For a promise of ctx: where it was called. */
   calledIn?: Segment;
   // ── traced lines ──
+  /** Whether code has been given the functions that settle it, which it may have handed on; `foreign`: to an object with a `then` that is no promise. */
+  gate?: "own" | "foreign" | undefined;
+  /** Whether the code that works on it has opened a gate: it may run what others have left with it. */
+  opens?: true;
   /** Of a reaction: the promise that the code after it works on. */
   owner?: object | undefined;
   /** Of a reaction: the function that continues. */
@@ -82,6 +88,8 @@ export interface Execution {
 /** Where the code that runs now stands. */
 export interface Position {
   readonly isOutside: boolean;
+  /** Numbers of calls, as bits: those of code beside it, without which it would not have come here (L5). */
+  readonly behind: bigint;
   /** Whether the call has a key, and so a flow of its own. Its way and entry are those of the code that calls. */
   readonly isKeyed: boolean;
   /** Promises of the functions that are running. Of a traced line. */
@@ -100,6 +108,11 @@ export interface Position {
    * it. To be asked as `wayLater`; undefined if the line is not traced, or if `way` says it.
    */
   readonly startedAs: (() => string | undefined) | undefined;
+  /**
+   * Whether the code that calls may be another item's, left in a queue or with a lock: some code waits at a gate, and who gets the promise of the call
+   * is not the code that runs. To be asked as `wayLater`. Undefined if no code waits at a gate (L5).
+   */
+  readonly isLeft: ((promise: object) => boolean) | undefined;
   /** The promise of the function that calls. Of a traced line. */
   readonly caller: object | undefined;
   /** The outermost item of the way. To be asked when `wayLater` is known. */
@@ -134,6 +147,8 @@ export interface LineState {
   readonly scope: Pick<Scope, "get">;
   /** Promises of functions that have begun and are not settled. */
   readonly begun: Set<object>;
+  /** Promises that are not settled, and that code has made with `new Promise` or the like after it had awaited something outside ctx (L5). */
+  readonly gates: Set<object>;
 }
 
 /** Adds a private field to a promise, which nobody sees and no frozen object refuses. */

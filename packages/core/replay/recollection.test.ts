@@ -58,6 +58,8 @@ function run({ recorded = {}, asks = {}, generation = 0, isTraced = true }: Reme
         entry,
         way,
         startedAs: undefined,
+        behind: 0n,
+        isLeft: undefined,
         caller: undefined,
         wayLater: () => wayLater,
         item: () => ({ functions: new Set(item), list: listOf(list) }),

@@ -23,6 +23,8 @@
  *   C4  A note finds a record and never makes a key. Only the first call of a name by a function is noted: of several at once, it would not be
  *       known which one has a record. An item whose record another one has taken is refused.
  *   C5  A record that matches in everything but the digest is a divergence (I4).
+ *   C6  A call that has its turn when code beside it lets it through, as with a lock or a queue, is refused if what was awaited outside ctx may
+ *       decide about the order: another item may come first in another run, and waits for this one (L5).
  */
 import { callSite, type CallSite } from "./call-site.ts";
 import { ParleyError } from "../errors.ts";
@@ -129,6 +131,8 @@ interface Made {
   readonly way: string | undefined;
   /** The item of a Promise.all whose function calls: `1.0`. Undefined for none, and if it is not known. */
   readonly itemOfAll: string | undefined;
+  /** Whether it may be code of another item that has made the call (C6). */
+  readonly isLeft: boolean;
   /** If the call is counted by an item of this list. */
   readonly list: List | undefined;
   readonly site: CallSite | undefined;
@@ -137,6 +141,8 @@ interface Made {
 export function recollect({ task, journal, recorded, scope, start, course, line, traceFirst }: RecollectionOptions): Recollection {
   const madeByName = new Map<string, MadeCalls>();
   let serial = 0;
+  /** The calls of this run, by number. */
+  const calls: { readonly what: string; readonly branch: string }[] = [];
   /** Calls that wait until it is known who waits for the code that calls. Those that are made in one drain wait for one another. */
   const untaken = new Set<Untaken>();
   /** Names with an item whose record another item has taken. */
@@ -213,16 +219,24 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     return isSameLine || hasSeen(now.at.seen, before);
   }
 
+  /** Whether the item has been let through by code that had called the same: that may be the other way round in another run (C6). */
+  function isBehindItsLike({ serial: own, at: { behind, isKeyed }, way }: Made): boolean {
+    const call = calls[own];
+    if (behind === 0n || isKeyed || !call) return false;
+    // What a flow awaits one thing after another is in order, also after what it has begun beside itself.
+    const isBeside = ({ branch }: typeof call) => way !== "" || !branch.startsWith(call.branch);
+    return calls.some((other, number) => other.what === call.what && isBeside(other) && (behind >> BigInt(number)) % 2n === 1n);
+  }
+
   /** Throws AMBIGUOUS_EFFECT if the call may come in another order in another run (C2, C3). */
   function assertCertain(what: string, now: Made, before: Made | undefined, wasOnLine: boolean): void {
     const isCertain = now.at.isKeyed || (!now.at.isOutside && !wasOnLine) || now.way !== undefined;
-    if (isCertain && (!before || isCertainlyAfter(before, now))) return;
+    const isInTurn = now.isLeft || isBehindItsLike(now);
+    if (isCertain && !isInTurn && (!before || isCertainlyAfter(before, now))) return;
     // Nothing comes of this call: the run is over.
     if (!line.isTraced) return traceFirst();
-    throw new ParleyError(
-      "AMBIGUOUS_EFFECT",
-      isCertain && before ? inAnyOrder(what, now.site, before.site) : besideTheLine(what, now.site),
-    );
+    const message = !isCertain ? besideTheLine : isInTurn ? inTurn : inAnyOrder;
+    throw new ParleyError("AMBIGUOUS_EFFECT", message(what, now.site, before?.site));
   }
 
   function begin(kind: CalledKind, name: string, promise?: object): Begun {
@@ -234,11 +248,15 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     const site = line.isTraced ? callSite() : undefined;
     serial += 1;
     const number = serial;
+    calls[number] = { what: `${kind}:${name}`, branch: flow.branch };
     line.called(number, promise);
     hasOutside ||= position.isOutside;
     // What is known at once: the way of code that has awaited nothing outside is needed only to compare it with other calls.
     // Of two calls of one name the first one is counted first.
-    const isReady = (!position.isOutside || position.isKeyed || position.way !== undefined) && !position.startedAs && untaken.size === 0;
+    const isAtOnce = promise === undefined || AT_ONCE.has(kind);
+    const isLeftOf = kind === "patch" ? undefined : position.isLeft;
+    const isKnown = (!position.isOutside || position.isKeyed || position.way !== undefined) && !position.startedAs;
+    const isReady = isKnown && (isAtOnce || !isLeftOf) && untaken.size === 0;
     const waiting: Untaken = {
       kind,
       named,
@@ -251,7 +269,8 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
         untaken.delete(waiting);
         const way = position.way ?? position.wayLater();
         const itemOfAll = position.isKeyed ? undefined : position.startedAs ? position.startedAs() : way;
-        return taken({ kind, named, at }, { serial: number, at: position, way, itemOfAll, site });
+        const isLeft = isLeftOf !== undefined && (isAtOnce ? !position.isKeyed && itemOfAll === undefined : isLeftOf(promise));
+        return taken({ kind, named, at }, { serial: number, at: position, way, itemOfAll, isLeft, site });
       },
     };
   }
@@ -359,6 +378,10 @@ function hasSeen(seen: bigint, { serial }: Made): boolean {
 
 function besideTheLine(what: string, site: CallSite | undefined): string {
   return `${what}${at(site)} runs beside other code of the handler, and has awaited something outside ctx that may take longer or shorter in another run. ${HOW_TO}`;
+}
+
+function inTurn(what: string, site: CallSite | undefined): string {
+  return `${what}${at(site)} has its turn when code beside it lets it through, as with a lock or a queue, and in which order that happens rests on what was awaited outside ctx. Run the items with ctx.map and its concurrency in place of the lock; or put what is awaited into a step, so that the code awaits ctx alone`;
 }
 
 function againInItem(what: string, site: CallSite | undefined): string {

@@ -1,7 +1,7 @@
 /** The code that runs now, told by V8's promise hooks, and what it follows from (L1, L2). */
 import type { PromiseHooks } from "../ports.ts";
 import { type Execution, executionOf, type Group, type LineState, type Mark, Marked, nextId, type Segment } from "./promise-marks.ts";
-import { collections, collects, noteRunner, trace } from "./tracing.ts";
+import { collections, collects, noteGate, noteRunner, trace } from "./tracing.ts";
 
 // V8 has one set of hooks for the process, so there is one piece of running code.
 let current: Execution | undefined;
@@ -84,6 +84,7 @@ function settles(promise: Promise<unknown>): void {
   if (!mark) return;
   mark.isSettled = true;
   mark.created.of.begun.delete(promise);
+  if (mark.gate) opened(promise, mark);
   if (collections.size > 0) collections.delete(promise);
   const segment = current?.segment;
   const { group } = mark;
@@ -101,6 +102,12 @@ function settles(promise: Promise<unknown>): void {
     const index = current.running.findLastIndex((each) => each.promise === promise);
     if (index !== -1) current.running.splice(index, 1);
   }
+}
+
+function opened(gate: Promise<unknown>, { created: { of } }: Mark): void {
+  of.gates.delete(gate);
+  const opener = Marked.of(current?.owner);
+  if (opener && current?.owner !== gate) opener.opens = true;
 }
 
 /** Whether code of a line is still at work on the promise. */
@@ -130,6 +137,8 @@ function begins(promise: Promise<unknown>): void {
     // The job that lets this promise take over another one, or anything else with a `then`. Who resolved it is known if `await` did.
     current = executionOf(mark.created, promise, promise);
     current.isUntold = mark.parent === undefined;
+    // It waits for what has a `then` of its own, unless that turns out to be a promise.
+    if (current.segment.of.isTraced) noteGate(promise, mark, "foreign");
     mark.parent = undefined;
     return;
   }
@@ -160,12 +169,14 @@ function segmentAfter({ created: own, parent }: Mark): Segment {
   const line = own.of;
   const awaited = Marked.of(parent);
   const trigger = awaited?.settledBy;
+  const isOutside = !line.isInDrain || !awaited || !trigger || hasAwaitedElse(own, awaited, trigger);
   return {
     id: nextId(),
     of: line,
     epoch: line.isInDrain ? line.settled : line.settled + 0.5,
     isInDrain: line.isInDrain,
-    isOutside: !line.isInDrain || !awaited || !trigger || hasAwaitedElse(own, awaited, trigger),
+    isOutside,
+    behind: isOutside ? own.behind | (trigger?.behind ?? 0n) | letThroughBy(own, awaited, trigger) : 0n,
     via: awaited?.calledIn ? awaited.calledIn.id : trigger?.via,
     seen: own.seen | (trigger?.seen ?? 0n),
   };
@@ -182,6 +193,11 @@ function hasAwaitedElse(own: Segment, awaited: Mark, trigger: Segment): boolean 
   if (trigger.isOutside || awaited.created === trigger || trigger.of !== own.of) return true;
   const hasWaited = own.epoch < own.of.settled || trigger.epoch < own.epoch;
   return !hasWaited || (own.isOutside && trigger.via !== own.id);
+}
+
+/** The calls of the code beside `own` that has opened the gate at which `own` waited (L5). */
+function letThroughBy(own: Segment, awaited: Mark | undefined, trigger: Segment | undefined): bigint {
+  return awaited?.gate && awaited.created.isOutside && trigger?.of === own.of ? trigger.seen & ~own.seen : 0n;
 }
 
 /** Whether nothing has told what code runs. What was found before may be that of another flow. */

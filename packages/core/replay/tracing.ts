@@ -1,5 +1,5 @@
 /** What each function of a traced line awaits (L4). A promise hook does not say who awaits; the frames that are running by then do. */
-import { calledFrom, codeOf, frames, isBuiltin, nameOf } from "./frames.ts";
+import { calledFrom, codeOf, frames, isBuiltin, isOfNode, nameOf } from "./frames.ts";
 import { block, type Execution, executionOf, type LineState, type Mark, Marked, nextId } from "./promise-marks.ts";
 
 const COMBINATORS: ReadonlySet<string> = new Set(["all", "allSettled", "any", "race"]);
@@ -11,6 +11,22 @@ const TOP_MAX = 2;
 const GENERATOR: ReadonlySet<string> = new Set(["next", "return", "throw"]);
 /** What creates a promise and runs no code that could await. */
 const PLAIN: ReadonlySet<string> = new Set(["Promise", "resolve", "reject", "withResolvers", "try"]);
+
+/** What makes a promise that is settled by a function which code may hand on. */
+const GATES: ReadonlySet<string> = new Set(["Promise", "withResolvers"]);
+
+export function noteGate(promise: object, mark: Mark, gate: "own" | "foreign"): void {
+  mark.gate ??= gate;
+  if (mark.created.isOutside) mark.created.of.gates.add(promise);
+}
+
+/** It waits for a promise after all. */
+function dropGate(promise: object): void {
+  const mark = Marked.of(promise);
+  if (mark?.gate !== "foreign") return;
+  mark.gate = undefined;
+  mark.created.of.gates.delete(promise);
+}
 
 /** Notes which code awaits the promise that `below` has been told of, or that a function has started to run. */
 export function trace(execution: Execution, promise: object, mark: Mark, below: (...given: never[]) => unknown): void {
@@ -31,9 +47,13 @@ export function trace(execution: Execution, promise: object, mark: Mark, below: 
     if (DERIVING.has(code)) {
       mark.owner = promise;
       if (parent) block(promise, parent);
-      if (job) block(job, promise);
+      if (job) {
+        block(job, promise);
+        dropGate(job);
+      }
       return;
     }
+    if (GATES.has(code) && !(next && isOfNode(next))) noteGate(promise, mark, "own");
     if (PLAIN.has(code)) return;
   }
   if (parent === undefined) {
@@ -149,7 +169,7 @@ export function collects(below: (...given: never[]) => unknown): Execution | und
   const seen = (mark?.created.seen ?? 0n) | (Marked.of(mark?.blockedOn)?.settledBy?.seen ?? 0n);
   const epoch = of.isInDrain ? of.settled : of.settled + 0.5;
   const execution = executionOf(
-    { id: nextId(), of, epoch, isInDrain: of.isInDrain, isOutside: true, via: undefined, seen },
+    { id: nextId(), of, epoch, isInDrain: of.isInDrain, isOutside: true, behind: 0n, via: undefined, seen },
     promise,
     undefined,
   );
