@@ -94,9 +94,9 @@ async function tried(each: Tried) {
   return { result, calls: calls.length, keys: Object.fromEntries([...keysOf].map(([item, keys]) => [item, [...keys].join()])) };
 }
 
-/** In every order, with and without a crash at each step. */
-async function inEveryRun(handler: Handler, expected: readonly unknown[], keys: Readonly<Record<string, string>>) {
-  const steps = Object.keys(keys).length;
+/** In every order, with and without a crash at each step. `keys`: under which each item is saved, if that is the same in every order. */
+async function inEveryRun(handler: Handler, expected: readonly unknown[], keys?: Readonly<Record<string, string>>) {
+  const steps = keys ? Object.keys(keys).length : expected.length;
   const cases = SEQUENCES.flatMap((latencies) => Array.from({ length: steps + 1 }, (_, diesIn) => ({ handler, latencies, diesIn })));
   // All at once: runs of one process must not disturb each other.
   const found = await Promise.all(
@@ -104,7 +104,7 @@ async function inEveryRun(handler: Handler, expected: readonly unknown[], keys: 
   );
   // Without a crash, every call is made once. A worker that dies may leave several calls that were under way, which are repeated with their keys.
   expect(found.map(({ calls, ...each }, index) => ({ ...each, isOnce: cases[index]?.diesIn !== 0 || calls === steps }))).toEqual(
-    found.map(({ of }) => ({ of, result: expected, keys, isOnce: true })),
+    found.map(({ of }) => ({ of, result: expected, keys: keys ?? expect.anything(), isOnce: true })),
   );
 }
 
@@ -1524,6 +1524,81 @@ test("items that wait for what another one opens to all of them are in order", a
     saved(...ITEMS),
     { a: "0-task.save~1", b: "0-task.save~2", c: "0-task.save~3" },
   );
+});
+
+/** How people put a promise of their own around a call. */
+const AROUND: Readonly<Record<string, (call: () => Promise<string>) => Promise<string>>> = {
+  "its reactions": (call) => new Promise((resolve, reject) => void call().then(resolve, reject)),
+  "an async function, as p-timeout": (call) =>
+    new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error("late")), 5_000);
+      void (async () => {
+        try {
+          resolve(await call());
+        } catch (error) {
+          reject(error as Error);
+        } finally {
+          clearTimeout(timer);
+        }
+      })();
+    }),
+  "a function with a callback": (call) => {
+    const called = (tell: (error: unknown, result: string) => void) => {
+      call().then(
+        (result) => tell(undefined, result),
+        (error: unknown) => tell(error, ""),
+      );
+    };
+    return new Promise((resolve, reject) => called((error, result) => (error === undefined ? resolve(result) : reject(error as Error))));
+  },
+  "a race with a timer": (call) =>
+    Promise.race([
+      call(),
+      new Promise<string>((_resolve, reject) => {
+        setTimeout(() => reject(new Error("late")), 5_000).unref();
+      }),
+    ]),
+};
+
+describe.each(Object.entries(AROUND))("a promise around a call by %s keeps it in order, while other items read:", (_what, around) => {
+  /** Of code that makes a promise for what it waits for, as a driver of a database does. */
+  const driven = (read: Given["read"], item: string) =>
+    new Promise((resolve, reject) => {
+      setTimeout(() => void read(item).then(resolve, reject), position(item));
+    });
+
+  test("in the items of a list", async () => {
+    await inEveryRun(
+      async ({ effects, read, save }) =>
+        await Promise.all(
+          ITEMS.map(async (item) => {
+            await driven(read, item);
+            await driven(read, item);
+            await effects.step("look", () => 1);
+            return await around(() => save(item));
+          }),
+        ),
+      saved(...ITEMS),
+    );
+  });
+
+  test("in branches", async () => {
+    await inEveryRun(
+      async ({ effects, read, save }) =>
+        await Promise.all(
+          ITEMS.map((item) =>
+            effects.branch(item, async () => {
+              await driven(read, item);
+              await driven(read, item);
+              await effects.step("look", () => 1);
+              return await around(() => save(item));
+            }),
+          ),
+        ),
+      saved(...ITEMS),
+      { a: "0-task.a/save", b: "0-task.b/save", c: "0-task.c/save" },
+    );
+  });
 });
 
 test("a promise that is made around an async function hides nothing of what is awaited one thing after another", async () => {

@@ -104,7 +104,8 @@ function leadsTo(owner: object | undefined, root: object | undefined, way: strin
     if (at === owner || (at === root && by === way)) return true;
     if (known.has(at)) continue;
     known.add(at);
-    const { waiters = [], items = [] } = Marked.of(at) ?? {};
+    const { waiters = [], items = [], serves = [] } = Marked.of(at) ?? {};
+    for (const gate of serves) open.push([gate, by]);
     for (const waiter of waiters) if (Marked.of(waiter)?.blockedOn === at) open.push([waiter, by]);
     for (const { group, index } of items) open.push([group.result, by === "" ? String(index) : `${by}.${index}`]);
   }

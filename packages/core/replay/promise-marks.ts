@@ -38,6 +38,8 @@ export interface Mark {
   gate?: "own" | "foreign" | undefined;
   /** Whether the code that works on it has opened a gate: it may run what others have left with it. */
   opens?: true;
+  /** Of what was begun, or listened to, in the function that was given to `new Promise`: gates that it probably opens. */
+  serves?: readonly object[];
   /** Of a reaction: the promise that the code after it works on. */
   owner?: object | undefined;
   /** Of a reaction: the function that continues. */
@@ -80,6 +82,8 @@ export interface Execution {
   /** The promise whose reaction this is, and on which it waited. */
   reaction: object | undefined;
   awaited: object | undefined;
+  /** What this code has made with `new Promise`. */
+  readonly made: object[];
   /** Promises that a combinator has created and not listened to, the last of them its result. */
   readonly combined: object[];
   group: Group | undefined;
@@ -190,6 +194,7 @@ export function executionOf(segment: Segment, owner: object | undefined, job: ob
     collection: undefined,
     reaction: undefined,
     awaited: undefined,
+    made: [],
     combined: [],
     group: undefined,
   };

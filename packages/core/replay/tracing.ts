@@ -13,11 +13,18 @@ const GENERATOR: ReadonlySet<string> = new Set(["next", "return", "throw"]);
 const PLAIN: ReadonlySet<string> = new Set(["Promise", "resolve", "reject", "withResolvers", "try"]);
 
 /** What makes a promise that is settled by a function which code may hand on. */
-const GATES: ReadonlySet<string> = new Set(["Promise", "withResolvers"]);
+const CONSTRUCTOR = "Promise";
+const GATES: ReadonlySet<string> = new Set([CONSTRUCTOR, "withResolvers"]);
 
 export function noteGate(promise: object, mark: Mark, gate: "own" | "foreign"): void {
   mark.gate ??= gate;
   if (mark.created.isOutside) mark.created.of.gates.add(promise);
+}
+
+/** As `new Promise((resolve, reject) => void work().then(resolve, reject))`. No hook says that the function which is given to it has ended; the stack does. */
+function noteServed({ made }: Execution, mark: Mark, below: (...given: never[]) => unknown): void {
+  if (made.length === 0) return;
+  if (frames(FRAMES_MAX, below).some((site) => isBuiltin(site) && !site.isAsync() && nameOf(site) === CONSTRUCTOR)) mark.serves = [...made];
 }
 
 /** It waits for a promise after all. */
@@ -46,6 +53,7 @@ export function trace(execution: Execution, promise: object, mark: Mark, below: 
     }
     if (DERIVING.has(code)) {
       mark.owner = promise;
+      noteServed(execution, mark, below);
       if (parent) block(promise, parent);
       if (job) {
         block(job, promise);
@@ -53,7 +61,10 @@ export function trace(execution: Execution, promise: object, mark: Mark, below: 
       }
       return;
     }
-    if (GATES.has(code) && !(next && isOfNode(next))) noteGate(promise, mark, "own");
+    if (GATES.has(code) && !(next && isOfNode(next))) {
+      noteGate(promise, mark, "own");
+      if (code === CONSTRUCTOR) execution.made.push(promise);
+    }
     if (PLAIN.has(code)) return;
   }
   if (parent === undefined) {
@@ -62,6 +73,7 @@ export function trace(execution: Execution, promise: object, mark: Mark, below: 
     if (!isOfV8 && !isBeginning(code, top.getPosition())) return;
     const outer = running.at(-1)?.promise;
     if (outer && collections.has(outer)) block(outer, promise);
+    noteServed(execution, mark, below);
     running.push({ code, promise });
     const { of } = execution.segment;
     of.begun.add(promise);
