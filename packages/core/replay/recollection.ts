@@ -153,7 +153,13 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     const flow = scope.get();
     // Libraries that manage callbacks themselves can lose the flow. Such a call belongs to the run.
     if (!(flow instanceof Flow)) return start;
-    if (flow.strays !== start.strays) throw new ParleyError("MISPLACED_EFFECT", `ctx of task ${task.id} was used by another task`);
+    if (flow.strays !== start.strays) {
+      const how = "kept outside its handler, or called by a library that runs callbacks of several tasks from one queue, as bluebird does";
+      throw new ParleyError(
+        "MISPLACED_EFFECT",
+        `ctx of task ${task.id} was used by another task: it was ${how}. Await the library's promises, and call ctx after that`,
+      );
+    }
     if (flow.step !== undefined)
       throw new ParleyError(
         "MISPLACED_EFFECT",
