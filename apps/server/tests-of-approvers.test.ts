@@ -56,7 +56,7 @@ const bare = (said: string, taskId: string) =>
   said
     .replaceAll(taskId, "<task>")
     .replaceAll(
-      /<script[^>]*>|nonce="[^"]*"|value="[^"]{20,}"|data-(?:digest|version)="[^"]*"|"digest":"[^"]*"|\b\d{13}\b|\d{2}:\d{2}(?::\d{2}(?:\.\d+)?Z?)?/g,
+      /<script[^>]*>|nonce="[^"]*"|value="[^"]{20,}"|data-(?:digest|version)="[^"]*"|"digest":"[^"]*"|"ttlMs":\d+|\b\d{13}\b|\d{2}:\d{2}(?::\d{2}(?:\.\d+)?Z?)?/g,
       "",
     );
 
@@ -72,6 +72,10 @@ test("before it is answered it differs from a call at no door", async () => {
       await text("/api/v1/asks?owner=others"),
       await text(`/api/v1/asks/${taskId}/approval`),
       JSON.stringify(polled.result ?? polled.error),
+      await text("/api/v1/tasks?owner=others"),
+      await text("/api/v1/tasks?owner=others&tool=wire"),
+      await text(`/api/v1/tasks/${taskId}`),
+      JSON.stringify((await rpc(front, "tasks/get", { taskId }, { principal: "bob" })).result),
     ].map((each) => bare(each, taskId));
     await text(`/api/v1/asks/${taskId}/approval`, {
       method: "POST",

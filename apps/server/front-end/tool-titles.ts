@@ -6,7 +6,7 @@ export type TitleOf = (called: { readonly kind: "tool" | "prompt"; readonly name
 /** For programs, which show the name where there is no title. */
 export function titleShown(titleOf: TitleOf, called: Parameters<TitleOf>[0]): { readonly toolTitle?: string } {
   const title = titleOf(called);
-  return title === called.name ? {} : { toolTitle: title };
+  return title === toolNameOf(called) ? {} : { toolTitle: title };
 }
 
 /** Of what workers run, because the people who are asked may not be offered the tool itself. Its name if it has no title, or is gone. */

@@ -119,6 +119,13 @@ describe("the view of a caller", () => {
     expect(viewOf(PEOPLE.named, asking)).toEqual({ ...rest, asks: [bobs] });
   });
 
+  test("shows members of an audience nothing of how long a test of theirs has waited before it asked", () => {
+    const late = { ...finance, askedAtMs: 600_000 };
+    const seen = (name: string) => viewOf(PEOPLE["in the group"], { ...asking, asks: [late], call: { ...asking.call, name } })?.call;
+    expect(seen("pay")?.createdAtMs).toBe(0);
+    expect(late.askedAtMs - seen("pay#test")!.createdAtMs).toBeLessThan(50);
+  });
+
   test("shows how many have accepted and not what they said, and does not ask those again who have accepted", () => {
     const accepted = { revision: 7, acceptances: [{ by: "eve", content: { note: "secret of eve" }, atMs: 1 }] };
     const audience: Audience = { to: { groups: ["finance"] }, quorum: 3 };

@@ -18,6 +18,7 @@ import type { GrantOwner } from "./kept-grants.ts";
 import { hasAccepted, tallied } from "./quorum.ts";
 import { type Asked, isInAudience, seatOf, seatToHandOn, wasHanded } from "./seats.ts";
 import type { Ask, CallFacts, Participant, Task } from "../task.ts";
+import { isTestCall } from "../task/test-call.ts";
 
 export type Action = "read" | "answer" | "cancel" | "follow";
 
@@ -139,5 +140,11 @@ export function viewOf(caller: Caller, task: Task): Task | undefined {
 /** What members of an audience see of a task: that it exists, and what it asks them. */
 export function seenByAsked(task: Task, asks: readonly Ask[]): Task {
   const { message: _message, immediateResponse: _text, outcome: _outcome, events: _events, ...seen } = task;
-  return { ...seen, asks };
+  return { ...seen, asks, ...(isTestCall(task.call) && { call: asIfMadeNow(task) }) };
+}
+
+/** A test waits for minutes before it asks (docs/adr/0027-tests-of-approvers.md), and a call for milliseconds. */
+function asIfMadeNow({ call, asks }: Pick<Task, "call" | "asks">): Task["call"] {
+  const askedAtMs = Math.min(...asks.map((ask) => ask.askedAtMs));
+  return asks.length === 0 ? call : { ...call, createdAtMs: askedAtMs - 5 - (askedAtMs % 40) };
 }

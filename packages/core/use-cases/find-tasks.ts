@@ -10,6 +10,7 @@ import type { Caller } from "../callers/caller.ts";
 import { viewOf } from "../callers/policy.ts";
 import type { Task, TaskStatus } from "../task.ts";
 import type { TaskSummary } from "../task/summary.ts";
+import { toolNameOf } from "../task/test-call.ts";
 import { turns } from "../values/turns.ts";
 import { isForPerson, listAsks } from "./list-asks.ts";
 import { listTasks } from "./list-tasks.ts";
@@ -109,5 +110,5 @@ function mayMatch({ status, createdAtMs }: Pick<TaskSummary, "status" | "created
 }
 
 function matches({ status, call }: Task, filter: TaskFilter): boolean {
-  return mayMatch({ status, createdAtMs: call.createdAtMs }, filter) && (filter.called === undefined || filter.called === call.name);
+  return mayMatch({ status, createdAtMs: call.createdAtMs }, filter) && (filter.called === undefined || filter.called === toolNameOf(call));
 }

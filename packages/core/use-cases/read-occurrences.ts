@@ -9,7 +9,7 @@
  *
  * A read looks at a bounded number of entries. If none of them is for the caller, it returns none and is not at the end.
  */
-import { toolNameOf } from "../task/test-call.ts";
+import { isTestCall, toolNameOf } from "../task/test-call.ts";
 import type { Caller } from "../callers/caller.ts";
 import { DEFAULT_TENANT } from "../callers/caller.ts";
 import { namesOfCaller } from "../callers/open-asks.ts";
@@ -208,7 +208,7 @@ function mayConcern(
   const { what, key, audience } = change;
   const { type } = filter;
   if (caller.tenant !== undefined && (call.tenant ?? DEFAULT_TENANT) !== caller.tenant) return false;
-  if (filter.tool !== undefined && filter.tool !== call.name) return false;
+  if (filter.tool !== undefined && filter.tool !== toolNameOf(call)) return false;
   if (filter.taskId !== undefined && filter.taskId !== taskId) return false;
   if ("isOperator" in caller) return concernsOperator(type, { taskId, call }, change);
   const isOwner = owns(caller, call);
@@ -219,6 +219,8 @@ function mayConcern(
   if (key === undefined || !OF_ASKS[type](change)) return false;
   if (filter.from !== undefined && (filter.from === "me") !== isOwner) return false;
   const isAsked = audience.length === 0 ? isOwner : audience.some((name) => names.has(name));
+  // Its owner did not make the call, and finds nothing of it.
+  if (isOwner && isTestCall(call)) return isAsked;
   return isOwner ? isMine && (isAsked || (OF_OWNERS.has(type) && what !== "handed")) : isAsked;
 }
 

@@ -11,6 +11,7 @@ import {
   summaryOfAsk,
   type Task,
   type TaskFilter,
+  toolNameOf,
 } from "@parley/core";
 import { z } from "zod";
 import { getTimeline } from "../../front-end/timeline.ts";
@@ -203,7 +204,7 @@ export function taskShown({ caller, titleOf, nowMs }: ShownTo, of: Task): z.inpu
   const { id, call, status, message, updatedAtMs, expiresAtMs, asks, asksOfOthers = [] } = of;
   return {
     taskId: id,
-    tool: call.name,
+    tool: toolNameOf(call),
     ...titleShown(titleOf, call),
     status,
     ...(message !== undefined && { statusMessage: message }),
