@@ -15,7 +15,7 @@
  * argument takes no room from short ones.
  */
 import { type AskAbout, type Audience, CONTEXT_CHARS_MAX, cut, type JsonObject } from "@parley/core";
-import { type Comparing, comparedPart } from "./compare.ts";
+import { type Comparing, comparedPart, isOfAnother } from "./compare.ts";
 import { REDACTED, redacted } from "./arguments.ts";
 import { withDefaults } from "./defaults.ts";
 import type { Called, Risk, RuleAbout } from "./rules.ts";
@@ -58,7 +58,13 @@ export function aboutCall(called: Called, args: JsonObject, { redact, risk, reas
   // Last of all, as it takes the room that is left.
   const room = CONTEXT_CHARS_MAX - JSON.stringify([...shown, ...why]).length - 1;
   const context = [...shown, ...(compared ? [comparedPart(called, args, compared, room)] : []), ...why];
-  return { isApproval: true, ...(risk !== "medium" && { priority: risk }), ...about, context };
+  return {
+    isApproval: true,
+    ...(risk !== "medium" && { priority: risk }),
+    ...about,
+    context,
+    ...(compared && isOfAnother(compared) && { notForOwner: shown.length }),
+  };
 }
 
 /** After the arguments: they are what is approved, and words take no room from them. */

@@ -241,6 +241,21 @@ describe("an approval", () => {
     expect(comparison(await call({ service: "x" }, { principal: "eve" }))[0]).toBe("- service: web");
   });
 
+  test("shows another caller's call to those who are asked, and not to whoever made this one", async () => {
+    const { call, approve } = subject(rulesOf({ diff: "anyone" }));
+    const hidden = ({ asks: [ask] }: Awaited<ReturnType<typeof call>>) => {
+      const { context = [], notForOwner } = (ask && aboutOf(ask.request)) ?? {};
+      return notForOwner === undefined ? undefined : contextText([context[notForOwner]!]);
+    };
+    const first = await call({ service: "web" });
+    expect(hidden(first)).toBeUndefined();
+    await approve(first);
+    expect(hidden(await call({ service: "x" }))).toBeUndefined();
+    expect(hidden(await call({ service: "x" }, { principal: "eve" }))).toContain("- service: web");
+    // That nothing differs says what it was, too.
+    expect(hidden(await call({ service: "web" }, { principal: "eve" }))).toContain("The arguments are the same");
+  });
+
   test("that does not count is none to compare with", async () => {
     const { now, call, approve, comparison, counts } = subject();
     const first = await call({ service: "web" });

@@ -62,6 +62,11 @@ export interface Comparing {
   readonly principal: string;
 }
 
+/** Whoever made this call may not read what another caller's was. */
+export function isOfAnother({ last, principal }: Comparing): boolean {
+  return typeof last === "object" && last.principal !== principal;
+}
+
 /** `charsMax`: of the part, written as JSON. */
 export function comparedPart(called: Called, args: JsonObject, { last, redact, principal }: Comparing, charsMax: number): Part {
   const says = (text: string): Part => ({ type: "text", title: TITLE, text });

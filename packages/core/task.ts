@@ -474,6 +474,8 @@ export interface AskAbout {
   readonly escalate?: readonly Escalation[];
   /** A rule asks whether a call may be made, and not the tool. */
   readonly isApproval?: true;
+  /** Which part of `context`, from 0, the owner of the task does not read unless they are asked: it shows another caller's call. */
+  readonly notForOwner?: number;
 }
 
 /** One step: so long after the question was asked, these may answer too. */

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { aboutOf } from "../asks/about.ts";
 import { callerNamed } from "../callers/caller.fixture.ts";
 import type { Caller } from "../callers/caller.ts";
 import { callKey, eventKey } from "../task.ts";
 import { answerTask } from "./answer-task.ts";
 import { alice, anAsk, anEvent, inMemory, mallory, NOW_MS } from "./in-memory.fixture.ts";
 import { readAsk } from "./read-ask.ts";
+import { visitPage } from "./visit-page.ts";
 
 const finance = { to: { groups: ["finance"] } };
 const frida = callerNamed("frida", { groups: ["finance"] });
@@ -27,6 +29,29 @@ describe("an ask", () => {
       audience: finance,
     });
     expect(await readAsk(services, { caller: alice, taskId, key: "approve" })).toMatchObject({ state: "of-others" });
+  });
+
+  test("shows the owner of its task what others are asked, without the part that shows them another caller's call", async () => {
+    const { services, put } = inMemory();
+    const context = ["the call", "another's", "why"].map((text) => ({ type: "text", text }) as const);
+    const about = { isApproval: true, context, notForOwner: 1 } as const;
+    const ask = anAsk("approve", { audience: finance });
+    const taskId = await put([{ ...ask, request: { ...ask.request, about } as typeof ask.request }]);
+    const ref = { taskId, key: "approve" };
+    const read = async (caller: Caller) => {
+      const [found, visit] = [await readAsk(services, { ...ref, caller }), await visitPage(services, { ...ref, caller })];
+      const requests = [found.state === "settled" ? undefined : found.request, "page" in visit ? visit.page.ask.request : undefined];
+      return requests.map((request) => request && aboutOf(request)?.context?.map((part) => part.type === "text" && part.text));
+    };
+    expect(await read(alice)).toEqual([
+      ["the call", "why"],
+      ["the call", "why"],
+    ]);
+    for (const caller of [frida, { ...alice, groups: ["finance"] }])
+      expect(await read(caller)).toEqual([
+        ["the call", "another's", "why"],
+        ["the call", "another's", "why"],
+      ]);
   });
 
   test("is not there for anybody else, before and after its end, nor is a task or a key that never existed", async () => {

@@ -7,11 +7,12 @@
  * Those who were asked may read how an ask ended as long as its task exists, so that a person whose answer counted
  * keeps the record, and one who came second learns who was first.
  */
+import { aboutOf } from "../asks/about.ts";
 import { type Upcoming, upcomingPrompts } from "../asks/prompts.ts";
 import { namesOfCaller, type SettledAsk } from "../callers/open-asks.ts";
 import { noteShown } from "../callers/audit.ts";
 import { type Caller, DEFAULT_TENANT } from "../callers/caller.ts";
-import { hasAnswered, may, mayReadAsk, maySeeEnd, owns } from "../callers/policy.ts";
+import { hasAnswered, isPutTo, may, mayReadAsk, maySeeEnd, owns } from "../callers/policy.ts";
 import { hasAccepted, isBy } from "../callers/quorum.ts";
 import { handedAway } from "../callers/seats.ts";
 import { type Answer, type Ask, type AskRequest, type Audience, isInternalKey, type Task, type ThreadEntry } from "../task.ts";
@@ -157,6 +158,14 @@ function settledFor({ store }: Pick<Services, "store">, { taskId, key }: Asked, 
   return store.settledAsk({ taskId, key, ...tenant, names: namesOfCaller(caller) });
 }
 
+/** What the caller may read of the request. The owner of a task that asks others reads nothing that is for those others alone. */
+export function requestFor<R extends AskRequest>(caller: Caller, task: Pick<Task, "call" | "asks">, ask: Ask, request: R): R {
+  const { context, notForOwner, ...about } = aboutOf(request) ?? {};
+  if (!context || notForOwner === undefined || !owns(caller, task.call)) return request;
+  if (may(caller, "answer", task, ask) || isPutTo(caller, task, ask)) return request;
+  return { ...request, about: { ...about, context: context.filter((_, at) => at !== notForOwner) } };
+}
+
 function readOpen(ref: ReadAsk, { task, ask, history, snooze, nowMs }: Reading): AskRead {
   const { caller } = ref;
   const { request } = ask;
@@ -169,7 +178,7 @@ function readOpen(ref: ReadAsk, { task, ask, history, snooze, nowMs }: Reading):
     ...summaryOfAsk(caller, task, ask, nowMs),
     state,
     digest: ask.digest,
-    request,
+    request: requestFor(caller, task, ask, request),
     ...(upcoming.length > 0 && { upcoming }),
     ...(away && { handedOn: happened(caller, away) }),
     ...(snooze && { snoozedUntilMs: snooze.untilMs }),

@@ -15,6 +15,7 @@ import type { Answer, Ask, JsonObject, Page, Receipt, Task, Violation } from "..
 import { answerTask, judgeReply } from "./answer-task.ts";
 import { comparedWith, forbid, recordAnswer } from "./record-answer.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
+import { requestFor } from "./read-ask.ts";
 import type { Services } from "./services.ts";
 
 export interface PageRef extends TaskRef {
@@ -57,8 +58,10 @@ export async function visitPage(services: Services, ref: PageRef): Promise<Visit
   if (task && ask) {
     const found = openPage(ask, readable(task));
     const mayAnswer = may(caller, "answer", task, ask);
-    if (found && mayReadAsk(caller, task, ask))
-      return { type: mayAnswer ? "open" : "of-others", page: { ...found, ask: tallied(caller, task, ask) } };
+    if (found && mayReadAsk(caller, task, ask)) {
+      const shown = { ...tallied(caller, task, ask), request: requestFor(caller, task, ask, ask.request) };
+      return { type: mayAnswer ? "open" : "of-others", page: { ...found, ask: shown } };
+    }
   }
   const by = isOwner ? undefined : caller.principal;
   const { receipt } = await services.store.answer(comparedWith(services, { taskId, key, by }));
