@@ -78,7 +78,7 @@ class Follower {
   isConcerned = false;
   isStopped = false;
   isTroubled = false;
-  /** Of the first read only: later ones are as old as the subscription. */
+  /** Until it has caught up: what it reads then is younger than the subscription. */
   maxAgeMs: number | undefined;
 
   constructor(subscriber: Subscriber) {
@@ -142,6 +142,8 @@ export function followOccurrences(
     if (follower.isStopped) return;
     for (const name of follower.names) enter(follower, nameKey(caller.tenant, name));
     follower.namesVersion = version;
+    // Others may have learned newer ones meanwhile: it is behind them, though nothing has changed since.
+    if (versions.get(caller.tenant) !== version) versions.delete(caller.tenant);
   }
 
   async function read(follower: Follower): Promise<void> {
@@ -159,7 +161,7 @@ export function followOccurrences(
         const { own: from, maxAgeMs } = follower;
         const request = { caller, filter, from, limit, ...(maxAgeMs !== undefined && { maxAgeMs }), ...(urlOf && { urlOf }) };
         const found = await inTurn(() => readOccurrences({ ...services, outbox: window }, request));
-        follower.maxAgeMs = undefined;
+        if (!found.isMore) follower.maxAgeMs = undefined;
         follower.isTroubled = false;
         if (follower.isStopped) return;
         if (found.occurrences.length > 0 || found.isTruncated) await deliver(found);

@@ -1,6 +1,6 @@
 import { createSecretKey, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { plainContent } from "./codec.ts";
+import { type Access, plainContent } from "./codec.ts";
 import { createSealedContent } from "./sealed.ts";
 
 const TASK = `0-abcd-${"t".repeat(22)}`;
@@ -48,6 +48,22 @@ describe("the encrypting codec", () => {
     for (const wrong of [sealedContent().of(TASK).seal("message", "a secret"), sealed.slice(0, -1), sealed.slice(0, 27), "", "a secret"]) {
       expect(() => content.open("message", wrong)).toThrow('the content "message" does not open');
     }
+  });
+
+  test("has other names for an audience, and says so, once a key opens that did not", async () => {
+    const key = createSecretKey(randomBytes(32));
+    let find = (): Access | Promise<Access> => "key_missing";
+    const codec = createSealedContent({
+      words: async () => ["old1", "new2"],
+      find: (word) => (word === "old1" ? "open" : find()),
+      key: () => key,
+    });
+    expect([(await codec.lookUps("acme")).length, await codec.lookUpsVersion("acme")]).toEqual([2, "old1"]);
+    // The key service does not respond: who hears of events goes on with the names that are known.
+    find = () => Promise.reject(new Error("away"));
+    expect(await codec.lookUpsVersion("acme")).toBe("old1");
+    find = () => "open";
+    expect([(await codec.lookUps("acme")).length, await codec.lookUpsVersion("acme")]).toEqual([3, "old1 new2"]);
   });
 
   test("opens what earlier versions have sealed, and computes the same fingerprints and digests", () => {
