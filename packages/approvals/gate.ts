@@ -146,11 +146,17 @@ function asTest(tool: Tool, options: GateOptions): Tool {
     const decide = async () => {
       const now = options.rules().decide(tool, args, call);
       const isOfRule = now.type === "approve" && now.rule === planted.rule && options.rules().tests(now.rule) !== undefined;
-      if (!isOfRule || options.rules().isDryRun) return null;
-      const asked = { ...now, askedAtMs: record?.now() ?? 0 };
+      const askedAtMs = record?.now() ?? 0;
+      const at = { copyOf: planted.of, askedAtMs, atMs: askedAtMs, by: [] };
+      if (!isOfRule || options.rules().isDryRun) {
+        const unasked = { taskId: effects.taskId, call: { ...effects.call, name: tool.name }, decided: { rule: planted.rule } };
+        await record?.tested(unasked, { ...at, did: "closed" });
+        return null;
+      }
+      const asked = { ...now, askedAtMs };
       const of = { taskId: effects.taskId, call: { ...effects.call, name: tool.name }, decided: asked };
       last = now.diff && (await record?.lastApproved(of));
-      await record?.tested(of, { did: "tested", copyOf: planted.of, askedAtMs: asked.askedAtMs, atMs: asked.askedAtMs, by: [] });
+      await record?.tested(of, { ...at, did: "tested" });
       return asked as unknown as Json;
     };
     const decided = (await effects.step(DECIDED, decide, { isRecordedLater: (found) => found !== null })) as unknown as Approve | null;

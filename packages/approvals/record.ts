@@ -40,6 +40,10 @@ export interface Stopped {
   readonly decided: Exclude<Decision, { readonly type: "allow" }>;
 }
 
+interface OfRule extends Pick<Stopped, "taskId" | "call"> {
+  readonly decided: { readonly rule: string; readonly version?: string };
+}
+
 interface Noted {
   readonly principal?: string | undefined;
   /** Of a standing approval. */
@@ -69,14 +73,14 @@ export interface GateRecord {
   grantStanding(stopped: StoppedToAsk, granted: { readonly by: string; readonly forMs: number }): Promise<void>;
   /** The last approved call of its kind. */
   lastApproved(stopped: StoppedToAsk): Promise<LastCall>;
-  /** `args`: what the rule shows of them, undefined if nobody can say. */
   /** Has the call followed by a test, now and then. `tool`: what runs as a test. */
   plantTest(
     stopped: StoppedToAsk,
     plant: { readonly tool: Tool; readonly runs: Tool; readonly args: JsonObject; readonly tests: Tests },
   ): Promise<void>;
-  /** A test was asked, or has ended: `caught` was refused, `missed` approved, `closed` neither. */
-  tested(stopped: StoppedToAsk, tested: Tested): Promise<void>;
+  /** A test was asked, or has ended: `caught` was refused, `missed` approved, `closed` neither, also if nobody was asked. */
+  tested(stopped: OfRule, tested: Tested): Promise<void>;
+  /** `args`: what the rule shows of them, undefined if nobody can say. */
   noteApproved(stopped: StoppedToAsk, noted: { readonly args: JsonObject | undefined; readonly atMs: number }): Promise<void>;
 }
 
@@ -140,7 +144,7 @@ export function createGateRecord({
   log,
   count,
 }: Recorders): GateRecord {
-  async function note({ taskId, call, decided }: Stopped, did: Did, { principal, id, edited }: Noted): Promise<void> {
+  async function note({ taskId, call, decided }: OfRule, did: Did, { principal, id, edited }: Noted): Promise<void> {
     const { tenant = DEFAULT_TENANT, binding, reason } = call;
     await audit?.note({
       action: "approval",
@@ -158,7 +162,7 @@ export function createGateRecord({
     } satisfies AuditFact);
   }
 
-  async function figure(stopped: Stopped, write: () => Promise<void> | undefined): Promise<void> {
+  async function figure(stopped: OfRule, write: () => Promise<void> | undefined): Promise<void> {
     try {
       await write();
     } catch (error) {

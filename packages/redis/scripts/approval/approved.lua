@@ -1,7 +1,7 @@
 --[[ approved.lua: keeps what the last approved call of a kind was.
 
 KEYS  index   sorted set   ids of the tenant's kinds of calls, by when (ms) the last one was approved
-      call    string       `<approved at (ms)> <task id> <content>`
+      call    string       JSON of the call, with its arguments sealed (callers/last-approved.ts)
 ARGV  id, approved_at_ms, value, keep_ms, count_max, prefix of the keys of calls
 
 Returns 'kept' | 'older'. Of two at once the later approval stays, whichever is written last. Calls beyond the count are deleted by name: they are in
