@@ -83,7 +83,9 @@ export function commented(
   { caller, nowMs, text, as }: Commenting & { readonly as?: "askedBack" | "replied" },
 ): Written | undefined {
   const comments = history.filter(({ what }) => what === "commented").length + 1;
-  if (comments > COMMENTS_MAX) return undefined;
+  // The last is for the reply, so that nobody keeps it from coming.
+  const isReplyWanted = as === "askedBack" || (as !== "replied" && ask.thread?.askedBack !== undefined);
+  if (comments > (isReplyWanted ? COMMENTS_MAX - 1 : COMMENTS_MAX)) return undefined;
   const entry: ThreadEntry = { what: "commented", atMs: nowMs, ...participant(caller), text, ...(as && { as }) };
   return { thread: { ...rest(ask.thread), comments }, ...added(ask, history, entry) };
 }

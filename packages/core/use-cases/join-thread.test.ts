@@ -307,10 +307,21 @@ describe("asking back", () => {
     expect([await back(frida), await reply(alice)]).toEqual([{ type: "late" }, { type: "late" }]);
   });
 
-  test("is refused beyond as many comments as a question has", async () => {
+  test("is refused beyond as many comments as a question has, and leaves room for the reply", async () => {
     const { back, reply, services, ref } = await wanted();
+    const comment = async () => await commentOnAsk(services, { ...ref(frida), text: "more" });
     await back(frida);
+    for (let count = 2; count < COMMENTS_MAX; count += 1) expect(await comment()).toEqual({ type: "commented" });
+    expect([await comment(), await back(frida), await reply(alice)]).toEqual([{ type: "full" }, { type: "full" }, { type: "replied" }]);
+    expect([await comment(), await back(frida), await reply(alice)]).toEqual([{ type: "full" }, { type: "full" }, { type: "not_asked" }]);
+  });
+
+  test("is refused if the reply would find no room", async () => {
+    const { back, services, ref } = await wanted();
     for (let count = 1; count < COMMENTS_MAX; count += 1) await commentOnAsk(services, { ...ref(frida), text: `${count}` });
-    expect([await back(frida), await reply(alice)]).toEqual([{ type: "full" }, { type: "full" }]);
+    expect([await back(frida), (await commentOnAsk(services, { ...ref(frida), text: "last" })).type]).toEqual([
+      { type: "full" },
+      "commented",
+    ]);
   });
 });
