@@ -237,6 +237,7 @@ test.each<[string, unknown, RegExp]>([
   ...(
     [
       ["a reminder after the end", { remind: "2d" }, "remind"],
+      ["a pause until a reply that nobody may ask for", { allow: ["delegate", "pause"] }, "allow"],
       ["reminders in another order", { remind: ["8h", "4h"] }, "remind"],
       ["a reminder at once", { remind: "10s" }, "remind"],
       ["a time that is none", { remind: "soon" }, "remind"],

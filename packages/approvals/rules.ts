@@ -373,6 +373,9 @@ function readAbout({ remind, escalate, allow }: z.output<typeof rule>, { audienc
       escalate: [escalate].flat().map(({ after, to }) => ({ afterMs: msOf("escalate", after), to: to as Audience["to"] })),
     }),
   };
+  // As every question (core's asks/about.ts), but before a call waits for it in vain.
+  if (allow?.includes("pause") && !allow.includes("askBack"))
+    say("allow", "must have askBack if it has pause: the deadline stands still until somebody replies");
   try {
     if (isReadable) checkPrompts("", { type: "form", message: "", schema: {}, about }, { audience, timeoutMs });
   } catch (error) {
