@@ -239,6 +239,7 @@ test.each<[string, object, RegExp]>([
   ["none", { tests: { share: 0, change: [{ a: 1 }] } }, /rules\[0\]\.tests\.share/],
   ["nothing to change", { tests: { share: 0.1, change: [] } }, /rules\[0\]\.tests\.change/],
   ["a change of nothing", { tests: { share: 0.1, change: [{}] } }, /rules\[0\]\.tests\.change \(ops\): has an entry that changes nothing/],
+  ["what nobody sees", { redact: ["/iban"] }, /rules\[0\]\.tests\.change \(ops\): changes "iban", which `redact` hides/],
   ["prompts", { prompts: ["p"] }, /rules\[0\]\.tests \(ops\): is about arguments of tools/],
   [
     "a rule that does not ask",

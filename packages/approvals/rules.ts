@@ -313,6 +313,11 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
   if (given.tests) {
     if (prompts) say("tests", "is about arguments of tools, and this rule names prompts");
     if (given.tests.change.some((each) => Object.keys(each).length === 0)) say("tests.change", "has an entry that changes nothing");
+    const unseen = given.tests.change
+      .flatMap((each) => Object.keys(each))
+      .find((name) => redact.includes(`/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`));
+    if (unseen !== undefined)
+      say("tests.change", `changes ${JSON.stringify(unseen)}, which \`redact\` hides: nobody could see it and refuse`);
   }
   if (given.edit) {
     if (quorum !== undefined) say("edit", "cannot be combined with `quorum`: people would approve different calls");
