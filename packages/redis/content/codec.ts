@@ -35,7 +35,7 @@ export interface ContentCodec {
 export type AudienceDigest = (name: string) => string;
 
 /**
- * The content of one task. Parts are `given`, `approved`, `arguments`, `seed`, `membership`, `ask <key>`, `refused <key>`, `thread <key>`, `history <key>`, `entry <entry key>`,
+ * The content of one task. Parts are `given`, `approved`, `arguments`, `seed`, `membership`, `caller`, `ask <key>`, `refused <key>`, `thread <key>`, `history <key>`, `entry <entry key>`,
  * `message`, `immediate`, `outcome`, `problem` and `feed`. Synchronous, because commands must be sent in the order of
  * the store's method calls.
  */
