@@ -172,7 +172,7 @@ function asTest(tool: Tool, options: GateOptions): Tool {
     const answer = await effects.ask(APPROVAL, request, { audience, timeoutMs, identity });
     const answerers = effects.answeredBy(APPROVAL);
     const did = outcomeOf(answer, planted, request.schema);
-    const by = did === "closed" ? [] : decidersOf(answerers);
+    const by = did === "closed" ? [] : decidersOf(answer, answerers);
     const settled = async () => {
       const { askedAtMs = 0 } = decided;
       await record?.tested(of, { did, copyOf: planted.of, askedAtMs, atMs: answerers?.atMs ?? record.now(), by });
@@ -254,7 +254,7 @@ async function judged(tool: Called, args: JsonObject, effects: Effects, options:
         isVoid,
         edited: edited?.arguments,
         atMs: answerers?.atMs ?? record.now(),
-        by: end === "approved" || end === "refused" ? decidersOf(answerers) : [],
+        by: end === "approved" || end === "refused" ? decidersOf(answer, answerers) : [],
       },
     );
   const wasAsked = true;
@@ -274,7 +274,7 @@ async function judged(tool: Called, args: JsonObject, effects: Effects, options:
       return await refusedAs("closed", "It was not approved.", "later");
   }
   const content = answer.action === "accept" ? answer.content : undefined;
-  const by = decidersOf(answerers)[0] ?? effects.call.principal;
+  const by = decidersOf(answer, answerers)[0] ?? effects.call.principal;
   const stillApproved = async (): Promise<Again> => {
     const decideNow = (given: JsonObject) => options.rules().decide(tool, given, effects.call);
     const since = changedSince(decided, decideNow(args));
@@ -325,9 +325,10 @@ function forbiddenEdit({ rule, version }: Extract<Decision, { type: "approve" }>
   return undefined;
 }
 
-function decidersOf(answerers: Answerers | undefined): readonly string[] {
+/** One is enough to refuse, whoever had agreed by then. */
+function decidersOf({ action }: Settled, answerers: Answerers | undefined): readonly string[] {
   const { accepted, principal } = answerers ?? {};
-  if (accepted && accepted.length > 0) return accepted.map((each) => each.principal);
+  if (action === "accept" && accepted && accepted.length > 0) return accepted.map((each) => each.principal);
   return principal === undefined ? [] : [principal];
 }
 

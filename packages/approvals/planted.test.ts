@@ -184,6 +184,15 @@ describe("a test", () => {
     expect((await report())[0]?.tests).toMatchObject({ asked: 1, caught: 1 });
   });
 
+  test("of several people is caught by the one who refuses it", async () => {
+    const { call, startTest, did } = subject(rulesOf({ quorum: 2 }));
+    await call();
+    const asked = await startTest();
+    await asked.answer({ [APPROVAL]: {} }, BOB);
+    await asked.answer({ [APPROVAL]: decline }, { principal: "cem", groups: ["ops"] });
+    expect(did().at(-1)).toBe("caught cem");
+  });
+
   test("names who approved it", async () => {
     const { call, startTest, report, did } = subject();
     await call();

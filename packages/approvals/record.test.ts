@@ -88,6 +88,15 @@ test("each of several people who agree is recorded", async () => {
   expect(await figures()).toMatchObject({ approved: 1, people: [{ principal: "bob" }, { principal: "cem" }] });
 });
 
+test("of several people who are asked, the one who refuses is recorded, and not those who had agreed before", async () => {
+  const { tool, did, figures } = recorded(rulesOf({ default: "allow", rules: [{ ...BY_OPS, quorum: 2 }] }));
+  const waiting = await startTool(tool, ARGS, { principal: "ada" });
+  await waiting.answer({ [APPROVAL]: approve }, { principal: "bob", groups: ["ops"] });
+  await waiting.answer({ [APPROVAL]: decline }, { principal: "cem", groups: ["ops"] });
+  expect(did()).toEqual(["asked ada", "refused cem"]);
+  expect(await figures()).toMatchObject({ approved: 0, refused: 1, people: [{ principal: "cem", approved: 0, refused: 1 }] });
+});
+
 test.each<[string, Reply, string[], object]>([
   ["a refusal", decline, ["asked tester", "refused somebody else"], { refused: 1, people: [{ approved: 0, refused: 1 }] }],
   ["a deadline", timeout, ["asked tester", "expired -"], { expired: 1, people: [] }],
