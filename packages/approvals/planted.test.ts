@@ -98,6 +98,7 @@ describe("a call of a rule with tests", () => {
         caller: { principal: "ann", tenant: "default" },
         arguments: { of: "0-task-2", rule: "ops", arguments: { iban: "XX00", amount: 5 }, changed: ["iban"] },
         idempotencyKey: "test of 0-task-2",
+        retentionMs: real.task.call.retentionMs,
       },
     ]);
     await real.answer({ [APPROVAL]: {} }, BOB);

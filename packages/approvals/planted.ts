@@ -53,6 +53,8 @@ export interface PlantTest {
   readonly caller: Caller;
   readonly arguments: JsonObject;
   readonly idempotencyKey: string;
+  /** As of the call that it copies: those who are asked see it. */
+  readonly retentionMs: number;
 }
 
 /** A copy of the call, or why there is none. */

@@ -204,7 +204,8 @@ export function createGateRecord({
         const { rules } = await approvals.read({ tenant, days: 1, nowMs: now() });
         if ((rules.find((each) => each.rule === rule)?.asked ?? 0) >= TESTS_A_DAY_MAX) return;
         await approvals.asked({ tenant, rule, taskId, askedAtMs: now() });
-        await plant({ tool: runs, caller: plantedCaller(stopped), arguments: copy, idempotencyKey: `test of ${taskId}` });
+        const { retentionMs } = call;
+        await plant({ tool: runs, caller: plantedCaller(stopped), arguments: copy, idempotencyKey: `test of ${taskId}`, retentionMs });
       };
       await attempt(stopped, work, "a test of a rule was not made");
     },

@@ -119,6 +119,12 @@ describe("the view of a caller", () => {
     expect(viewOf(PEOPLE.named, asking)).toEqual({ ...rest, asks: [bobs] });
   });
 
+  test("shows members of an audience no version of the tool, which a test does not have", () => {
+    const versioned = { ...asking, call: { ...asking.call, version: "2" } };
+    expect(viewOf(PEOPLE.owner, versioned)?.call.version).toBe("2");
+    expect(viewOf(PEOPLE["in the group"], versioned)?.call).toEqual(asking.call);
+  });
+
   test("shows members of an audience nothing of how long a test of theirs has waited before it asked", () => {
     const late = { ...finance, askedAtMs: 600_000 };
     const seen = (name: string) => viewOf(PEOPLE["in the group"], { ...asking, asks: [late], call: { ...asking.call, name } })?.call;
