@@ -125,6 +125,69 @@ test.each<[string, Script, string]>([
   expect(run.text).toContain(ask);
 });
 
+const TWO = { a: { message: "A?", schema: z.object({ x: z.string() }) }, b: { message: "B?", schema: z.object({ y: z.string() }) } };
+const CAUGHT = (error: unknown) => `${(error as Error).name} ${(error as { ask?: string }).ask}`;
+
+test.each([undefined, { f: { message: "F" } }])("throws Withdrawn if its signal is aborted on a later page, with the files %j", async (files) => {
+  const stopped = defineTool({
+    name: "stopped",
+    async run(_args, ctx) {
+      const stop = new AbortController();
+      void ctx.sleep("hour", "1 hour").then(() => stop.abort());
+      const pages = { ...TWO, b: { ...TWO.b, ...(files && { files }) } };
+      return await ctx.wizard("w", { pages, signal: stop.signal, timeout: "3 days" }).then(JSON.stringify, CAUGHT);
+    },
+  });
+  const run = await startTool(stopped, {}, { crashAt: "every" });
+  await run.answer({ "w/a": { x: "1" } });
+  await run.advance("1 hour");
+  expect(run.text).toMatch(/^Withdrawn (w\/)?b/);
+});
+
+test.each([
+  ["decline", undefined, "Declined w/b"],
+  ["cancel", undefined, "TimedOut w/b"],
+  ["decline", { f: { message: "F" } }, /^Declined (w\/)?b/],
+] as const)("ends at its deadline, and does not go back, with onTimeout %j and the files %j", async (onTimeout, files, text) => {
+  const late = defineTool({
+    name: "late",
+    async run(_args, ctx) {
+      const pages = { ...TWO, b: { ...TWO.b, ...(files && { files }) } };
+      return await ctx.wizard("w", { pages, onTimeout, timeout: "3 days" }).then(JSON.stringify, CAUGHT);
+    },
+  });
+  const run = await startTool(late, {}, { crashAt: "every" });
+  await run.answer({ "w/a": { x: "1" } });
+  await run.advance("3 days");
+  expect(run.text).toEqual(typeof text === "string" ? text : expect.stringMatching(text));
+});
+
+test("leaves nothing of a page open when one of its files is dismissed and the tool goes on", async () => {
+  const goesOn = defineTool({
+    name: "goes_on",
+    async run(_args, ctx) {
+      const pages = { a: { ...TWO.a, files: { f: { message: "F" }, g: { message: "G" } } } };
+      const text = await ctx.wizard("w", { pages }).then(JSON.stringify, CAUGHT);
+      await ctx.sleep("hour", "1 hour");
+      return text;
+    },
+  });
+  const run = await startTool(goesOn, {}, { crashAt: "every" });
+  await run.answer({ "w/a.f": cancel });
+  expect([run.task.status, run.task.asks]).toEqual(["working", []]);
+  await run.advance("1 hour");
+  expect(run.text).toMatch(/^Cancelled /);
+});
+
+test.each<[string, object, string]>([
+  ["whose names are numbers", { b: TWO.a, "1": TWO.b }, "/pages/1 must not be named by a number"],
+  ["without a message", { a: { schema: z.object({ x: z.string() }) } }, "/pages/a/message must be the text"],
+  ["that are nothing", { a: null }, "/pages/a/message must be the text"],
+])("pages %s are the author's mistake", async (_what, pages, says) => {
+  const wrong = defineTool({ name: "wrong", run: async (_args, ctx) => JSON.stringify(await ctx.wizard("w", { pages: pages as typeof TWO })) });
+  expect((await runTool(wrong)).text).toContain(says);
+});
+
 test("of one wizard does not count for another, and two run beside each other", async () => {
   const both = defineTool({
     name: "both",

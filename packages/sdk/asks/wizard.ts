@@ -13,10 +13,10 @@ import type { FileRef, JsonObject } from "@parley/core";
 import type { AboutOptions } from "./about.ts";
 import type { AskResult, ContentOf, FormAsk } from "./ask.ts";
 import type { FilesAsk } from "./pages.ts";
-import { Declined, throwUnanswered, Withdrawn } from "../failures.ts";
+import { Declined, throwUnanswered, TimedOut, Withdrawn } from "../failures.ts";
 import type { InputOf, Schema } from "../schemas/schema.ts";
 import { present } from "../values/without-undefined.ts";
-import { wrongAsk } from "./wrong-ask.ts";
+import { MESSAGE_WANTED, wrongAsk } from "./wrong-ask.ts";
 
 /** What has been answered so far, by page; pages that are left out are absent. */
 export type WizardAnswers = { readonly [page: string]: { readonly [field: string]: unknown } | undefined };
@@ -53,7 +53,7 @@ export interface WizardOptions<P extends WizardPages>
   readonly pages: P;
   /** What the fields are filled in with when a page is first shown, by page: an earlier answer, or what is known already. */
   readonly prefill?: { readonly [page in keyof P]?: Partial<GivenTo<P[page]["schema"]>> };
-  /** `"decline"` and `"cancel"` alike end the wizard without an answer: TimedOut is thrown, or Declined. */
+  /** Ends the wizard without an answer, on whichever page: `"cancel"` throws TimedOut, and `"decline"` Declined. */
   readonly onTimeout?: "cancel" | "decline" | "fail";
   /** Follows the message of each page. By default it says which step this is and how to go back, in English. */
   readonly footer?: (step: WizardStep) => string;
@@ -117,7 +117,8 @@ type Outcome = { readonly goes: "next" | "back"; readonly answered: Answered };
 export function createWizard({ branch, askForm, files }: WizardContext): Wizard["wizard"] {
   return async <const P extends WizardPages>(name: string, options: WizardOptions<P>) => {
     const { pages, prefill = {}, footer = inEnglish, onTimeout, timeout, signal, to, not, ...about } = checked(name, options);
-    const common = { ...about, ...present({ onTimeout, timeout, to, not }) };
+    // A page that declined itself at its deadline would look like one that a person left for the page before.
+    const common = { ...about, ...present({ onTimeout: onTimeout === "decline" ? "cancel" : onTimeout, timeout, to, not }) };
     const keys = Object.keys(pages);
     const kept = new Map<string, Answered>(
       Object.entries(prefill).map(([page, given]) => [page, { given: given as JsonObject, files: {} }]),
@@ -128,6 +129,7 @@ export function createWizard({ branch, askForm, files }: WizardContext): Wizard[
       const before = kept.get(page);
       const given = before?.given;
       const [all, replacing] = [new AbortController(), new AbortController()];
+      let isFileDeclined = false;
       const until = (...more: readonly AbortSignal[]) => AbortSignal.any([...(signal ? [signal] : []), all.signal, ...more]);
       const words = [typeof message === "function" ? message(answers) : message, footer(step)].filter((text) => text !== "").join("\n\n");
       const ask = { ...common, message: words, schema, signal: until(), ...present({ context }), hints: hintsOf(step) };
@@ -143,14 +145,18 @@ export function createWizard({ branch, askForm, files }: WizardContext): Wizard[
           return [file, await files(`${page}.${file}`, { ...common, ...limits, message: said, signal: stops }, count)] as const;
         } catch (error) {
           if (has !== undefined && (error instanceof Declined || error instanceof Withdrawn)) return [file, has] as const;
-          if (error instanceof Declined) all.abort();
+          if (error instanceof Declined) {
+            isFileDeclined = true;
+            all.abort();
+          }
           if (error instanceof Declined || (error instanceof Withdrawn && all.signal.aborted)) return [file, undefined] as const;
           throw error;
         }
       });
-      const [{ result, given: filledIn }, ...got] = await Promise.all([form, ...uploads]);
+      // Whatever ends the page, nothing of it stays open: the author may catch the error and go on.
+      const [{ result, given: filledIn }, ...got] = await Promise.all([form, ...uploads]).finally(() => all.abort());
       const isAccepted = result.action === "accept";
-      const isBack = result.action === "decline" || (result.action === "withdrawn" && all.signal.aborted);
+      const isBack = result.action === "decline" || (result.action === "withdrawn" && isFileDeclined);
       if (!isAccepted && !isBack) return throwUnanswered(`${name}/${page}`, result);
       const refs = Object.fromEntries(got.flatMap(([file, each]) => (each === undefined ? [] : [[file, each]])));
       const answered: Answered = {
@@ -162,7 +168,7 @@ export function createWizard({ branch, askForm, files }: WizardContext): Wizard[
       return { goes: isWhole ? "next" : "back", answered };
     }
 
-    return await branch(name, async () => {
+    const walk = async () => {
       const shown: number[] = [];
       for (let at = 0; at < keys.length;) {
         const answers = answersOf(pages, keys.slice(0, at), kept);
@@ -179,7 +185,12 @@ export function createWizard({ branch, askForm, files }: WizardContext): Wizard[
         at = goes === "next" ? at + 1 : (shown.pop() ?? 0);
       }
       return answersOf(pages, keys, kept) as WizardResult<P>;
-    });
+    };
+    try {
+      return await branch(name, walk);
+    } catch (error) {
+      throw error instanceof TimedOut && onTimeout === "decline" ? new Declined(error.ask) : error;
+    }
   };
 }
 
@@ -216,5 +227,10 @@ function checked<O extends WizardOptions<WizardPages>>(name: string, options: O)
   const { pages } = (options ?? {}) as Partial<O>;
   if (typeof pages !== "object" || pages === null || Object.keys(pages).length === 0)
     throw wrongAsk(name, "/pages", "must have at least one page: { person: { message, schema } }");
+  for (const [page, of] of Object.entries<Partial<WizardPage> | null | undefined>(pages)) {
+    if (/^\d+$/.test(page))
+      throw wrongAsk(name, `/pages/${page}`, "must not be named by a number: JavaScript puts those first, wherever they stand");
+    if (!["string", "function"].includes(typeof of?.message)) throw wrongAsk(name, `/pages/${page}/message`, MESSAGE_WANTED);
+  }
   return options;
 }
