@@ -762,6 +762,20 @@ describe("a question that a person puts aside", () => {
     expect(listed((await open("", "bob")).text)).toEqual(status === 303 ? [] : ["Pay 1?"]);
   });
 
+  test("for an hour, although another time was refused before", async () => {
+    const { send, open } = await aside();
+    const refused = await send("bob", { action: "snooze:until", until: "2020-01-01T09:00", zone: "UTC" });
+    const form = [...refused.text.matchAll(/<form class="join[^]*?<\/form>/g)]
+      .map(([each]) => each)
+      .find((each) => each.includes("snooze:hour"));
+    const typed = [...(form ?? "").matchAll(/name="until"[^>]* value="([^"]*)"/g)].map(([, value]) => ["until", value!]);
+    expect((await send("bob", { ...Object.fromEntries(typed), action: "snooze:hour", zone: "UTC" })).status).toBe(303);
+    expect(listed((await open("", "bob")).text)).toEqual([]);
+    // Enter in the field presses the first button of its form.
+    const own = /<form class="join flow"(?:(?!<form)[^])*id="snooze-until"[^]*?<\/form>/.exec(refused.text)?.[0] ?? "";
+    expect([...own.matchAll(/<button name="action" value="([^"]*)"/g)].map(([, value]) => value)).toEqual(["snooze:until"]);
+  });
+
   test("offers no time after its deadline, and only the field where nothing is left", async () => {
     const { open, id } = await aside({ timeout: "3 hours" });
     const { text } = await open(`?ask=${id}`, "bob");

@@ -128,21 +128,24 @@ test.each<[string, Script, string]>([
 const TWO = { a: { message: "A?", schema: z.object({ x: z.string() }) }, b: { message: "B?", schema: z.object({ y: z.string() }) } };
 const CAUGHT = (error: unknown) => `${(error as Error).name} ${(error as { ask?: string }).ask}`;
 
-test.each([undefined, { f: { message: "F" } }])("throws Withdrawn if its signal is aborted on a later page, with the files %j", async (files) => {
-  const stopped = defineTool({
-    name: "stopped",
-    async run(_args, ctx) {
-      const stop = new AbortController();
-      void ctx.sleep("hour", "1 hour").then(() => stop.abort());
-      const pages = { ...TWO, b: { ...TWO.b, ...(files && { files }) } };
-      return await ctx.wizard("w", { pages, signal: stop.signal, timeout: "3 days" }).then(JSON.stringify, CAUGHT);
-    },
-  });
-  const run = await startTool(stopped, {}, { crashAt: "every" });
-  await run.answer({ "w/a": { x: "1" } });
-  await run.advance("1 hour");
-  expect(run.text).toMatch(/^Withdrawn (w\/)?b/);
-});
+test.each([undefined, { f: { message: "F" } }])(
+  "throws Withdrawn if its signal is aborted on a later page, with the files %j",
+  async (files) => {
+    const stopped = defineTool({
+      name: "stopped",
+      async run(_args, ctx) {
+        const stop = new AbortController();
+        void ctx.sleep("hour", "1 hour").then(() => stop.abort());
+        const pages = { ...TWO, b: { ...TWO.b, ...(files && { files }) } };
+        return await ctx.wizard("w", { pages, signal: stop.signal, timeout: "3 days" }).then(JSON.stringify, CAUGHT);
+      },
+    });
+    const run = await startTool(stopped, {}, { crashAt: "every" });
+    await run.answer({ "w/a": { x: "1" } });
+    await run.advance("1 hour");
+    expect(run.text).toMatch(/^Withdrawn (w\/)?b/);
+  },
+);
 
 test.each([
   ["decline", undefined, "Declined w/b"],
@@ -184,7 +187,10 @@ test.each<[string, object, string]>([
   ["without a message", { a: { schema: z.object({ x: z.string() }) } }, "/pages/a/message must be the text"],
   ["that are nothing", { a: null }, "/pages/a/message must be the text"],
 ])("pages %s are the author's mistake", async (_what, pages, says) => {
-  const wrong = defineTool({ name: "wrong", run: async (_args, ctx) => JSON.stringify(await ctx.wizard("w", { pages: pages as typeof TWO })) });
+  const wrong = defineTool({
+    name: "wrong",
+    run: async (_args, ctx) => JSON.stringify(await ctx.wizard("w", { pages: pages as typeof TWO })),
+  });
   expect((await runTool(wrong)).text).toContain(says);
 });
 

@@ -38,17 +38,17 @@ function untilMsOf(choice: (typeof CHOICES)[number], nowMs: number, zone: string
   return until === undefined ? undefined : Date.parse(until);
 }
 
-/** Undefined if the form is not this one. A time that was typed counts, whichever button was pressed: Enter in its field presses the first. */
+/** Undefined if the form is not this one. */
 export function readSnooze(reader: Reader, body: URLSearchParams, nowMs: number): { readonly untilMs: number } | SnoozeDraft | undefined {
-  const until = body.get("until")?.trim() ?? "";
   // The one that the form named: the browser may have got another since.
   const zone = zoneOf(body.get("zone") ?? undefined) ?? reader.zone ?? "UTC";
   const wanted = body.get("action")?.slice(SNOOZE.length);
-  if (until === "" && wanted !== "until") {
+  if (wanted !== "until") {
     const choice = CHOICES.find((each) => each === wanted);
     const untilMs = choice && untilMsOf(choice, nowMs, zone);
     return untilMs === undefined ? undefined : { untilMs };
   }
+  const until = body.get("until")?.trim() ?? "";
   const at = until.length > 40 ? undefined : inZone(until, zone);
   return at === undefined ? { until: "", problem: reader.texts.snooze.notThen } : { untilMs: Date.parse(at) };
 }
@@ -61,12 +61,14 @@ export function snoozeView(reader: Reader, { action, hidden, nowMs, deadlineMs, 
     return untilMs === undefined || untilMs >= deadlineMs ? [] : [choice];
   });
   const problem = draft && markup`<p class="problem" id="snooze-problem">${draft.problem}</p>`;
-  return markup`<details class="snooze"${draft && markup` open`}><summary data-key="s">${words.title}</summary><form class="join flow" method="post" action="${action}">${hidden}<input type="hidden" name="zone" value="${zone}">
+  const form = markup`<form class="join flow" method="post" action="${action}">${hidden}<input type="hidden" name="zone" value="${zone}">`;
+  // A form for each way: Enter in the field presses the first button of its form.
+  return markup`<details class="snooze"${draft && markup` open`}><summary data-key="s">${words.title}</summary><div class="flow">
 <p class="quiet">${words.note}</p>
-${choices.length === 0 ? undefined : markup`<p class="actions">${choices.map((choice) => markup`<button name="action" value="${SNOOZE}${choice}" formnovalidate>${words[choice]}</button>`)}</p>`}
-<div class="field"><label for="snooze-until">${words.other}</label><input id="snooze-until" name="until" type="datetime-local" value="${draft?.until ?? ""}" dir="ltr" max="${toZone(deadlineMs, zone).slice(0, 16)}" required aria-describedby="${draft ? "snooze-problem " : ""}snooze-zone"${draft && markup` aria-invalid="true"`}>
+${choices.length === 0 ? undefined : markup`${form}<p class="actions">${choices.map((choice) => markup`<button name="action" value="${SNOOZE}${choice}">${words[choice]}</button>`)}</p></form>`}
+${form}<div class="field"><label for="snooze-until">${words.other}</label><input id="snooze-until" name="until" type="datetime-local" value="${draft?.until ?? ""}" dir="ltr" max="${toZone(deadlineMs, zone).slice(0, 16)}" required aria-describedby="${draft ? "snooze-problem " : ""}snooze-zone"${draft && markup` aria-invalid="true"`}>
 <p class="quiet" id="snooze-zone">${filled(words.zone, { zone })}</p>${problem}</div>
-<p><button name="action" value="${SNOOZE}until">${words.send}</button></p></form></details>`;
+<p><button name="action" value="${SNOOZE}until">${words.send}</button></p></form></div></details>`;
 }
 
 /** Of what is put aside already. */
