@@ -4,6 +4,7 @@ import { questionOf, readAsk, sendAnswer } from "../questions/answer-ask.ts";
 import { howEnded, notForYou, requestOf } from "../questions/asked.ts";
 import { chooseKey, openKeys } from "../questions/choose-key.ts";
 import { LATER } from "../questions/abandoned.ts";
+import { tellTests } from "../questions/lesson.ts";
 import { printEnd } from "../call/run.ts";
 import { askUntilOver, follow, Left } from "../questions/follow.ts";
 import type { Reply } from "../questions/form.ts";
@@ -42,8 +43,9 @@ export async function answer(
   if (sent.type === "late") throw new Error(`${name} ${sent.how ?? OVER}`);
   if (sent.type === "refused") throw sent.error;
   const { missing } = sent;
-  if (json && !wait) return printJson({ taskId, key: chosen, answered: true, ...(missing !== undefined && { missing }) });
+  if (json && !wait) printJson({ taskId, key: chosen, answered: true, ...(missing !== undefined && { missing }) });
   if (!json) printToStderr(missing ? `answered; ${counted(missing, "more person", "more people")} must accept` : "answered");
+  if (ask) await tellTests(server.api, [ask]);
   if (wait) printEnd(await follow(server, { taskId, interactive: false, live: !json, signal }), json);
 }
 

@@ -1,7 +1,7 @@
 /** `parley inbox`: everything that is asked of a person, in whoever's task: listed, asked one after another, or answered alike. */
 import { confirm, isCancel, multiselect } from "@clack/prompts";
 import { canonicalJson } from "@parley/core";
-import type { AskSummary, OpenAsk } from "../client/api-client.ts";
+import type { AskSummary, BatchReceipt, OpenAsk } from "../client/api-client.ts";
 import type { Reached } from "../client/reach.ts";
 import { LATER } from "../questions/abandoned.ts";
 import type { Given, Question } from "../questions/answering.ts";
@@ -9,6 +9,7 @@ import { questionOf } from "../questions/answer-ask.ts";
 import { isToReply, showAsked } from "../questions/asked.ts";
 import { askUntilOver, Left } from "../questions/follow.ts";
 import type { Reply } from "../questions/form.ts";
+import { tellTests } from "../questions/lesson.ts";
 import { counted } from "../terminal/counted.ts";
 import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
 import { cleanLine, isInteractive, print, printJson, printToStderr } from "../terminal/terminal.ts";
@@ -76,6 +77,7 @@ async function askAll(api: Api, { asks, isMore }: Listed): Promise<void> {
       if (outcome === LATER || outcome.type !== "accepted") continue;
       answered += 1;
       if (outcome.missing) printToStderr(`${counted(outcome.missing, "more person", "more people")} must accept`);
+      await tellTests(api, [ask]);
       if (given) {
         const left = asks.slice(index + 1).filter((each) => !done.has(each));
         for (const each of await answerAlike(api, ask, given, left)) {
@@ -115,8 +117,17 @@ async function answerAlike(api: Api, ask: OpenAsk, reply: Reply, left: readonly 
     false,
   );
   for (const receipt of receipts) printToStderr(showReceipt(receipt));
+  await tellTests(api, answeredOf(chosen, receipts));
   const took = new Set(receipts.filter(counts).map(({ taskId, key }) => JSON.stringify([taskId, key])));
   return candidates.filter(({ taskId, key }) => took.has(JSON.stringify([taskId, key])));
+}
+
+/** Receipts are in the order of their questions. */
+function answeredOf(asks: readonly OpenAsk[], receipts: readonly BatchReceipt[]): readonly OpenAsk[] {
+  return asks.filter((_, index) => {
+    const receipt = receipts[index];
+    return receipt !== undefined && counts(receipt);
+  });
 }
 
 /** What cannot be undone is asked and answered by itself. */
@@ -160,5 +171,6 @@ async function answerAll(
   const receipts = await sendAll(api, answers, false);
   if (json) printJson({ receipts, ...leftOpen });
   else for (const receipt of receipts) print(showReceipt(receipt));
+  await tellTests(api, answeredOf(common, receipts));
   if (!receipts.every(counts)) process.exitCode = 1;
 }
