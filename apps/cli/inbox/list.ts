@@ -19,14 +19,27 @@ const TOGETHER = 8;
 
 export async function listAsks(api: ApiClient, { limit, ...filters }: Filters): Promise<Listed> {
   const asks: AskSummary[] = [];
+  let wanted: Omit<AskFilters, "limit" | "cursor"> = { toReply: "any", ...filters };
   for (let cursor: string | undefined; ;) {
     const left = Math.min(PAGE_MAX, limit - asks.length);
-    const page = await api.get("/asks", { query: { toReply: "any", ...filters, limit: left, ...(cursor !== undefined && { cursor }) } });
+    const page = await api
+      .get("/asks", { query: { ...wanted, limit: left, ...(cursor !== undefined && { cursor }) } })
+      .catch(withoutReplies);
+    if (page === undefined) {
+      wanted = filters;
+      continue;
+    }
     asks.push(...page.asks);
     cursor = page.nextCursor;
     // A page whose questions a filter leaves out is short, and the next one may have some.
     if (cursor === undefined || asks.length >= limit) return { asks, isMore: cursor !== undefined };
   }
+}
+
+/** Undefined if the server is of a version in which nobody asks back, and which refuses the word. Throws every other error. */
+function withoutReplies(error: unknown): undefined {
+  if (error instanceof ApiError && error.status === 400 && error.message === 'there is no parameter "toReply"') return undefined;
+  throw error;
 }
 
 /** The whole questions. Those that were settled meanwhile are left out. */
