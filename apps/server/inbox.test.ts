@@ -865,6 +865,9 @@ describe("a question that may be handed on", () => {
     expect((await page("ann")).text).not.toContain('data-key="q"');
     expect((await send("bob", { action: "askBack", said: "Which <b>budget</b>?" })).status).toBe(303);
     expect((await open("", "carol")).text).toContain("waits for a reply");
+    expect((await page("bob")).text).toContain("You have asked the person who made the call something, and wait for the reply.");
+    expect((await page("bob", { "accept-language": "de" })).text).toContain("Sie haben bei der Person nachgefragt");
+    expect((await page("carol")).text).toContain("<bdi>bob</bdi> has asked the person who made the call something");
     const list = (await open("", "ann")).text;
     expect(listed(list)).toEqual(["Pay 1?"]);
     expect(list).toMatch(/bob asks you back/);

@@ -109,3 +109,28 @@ test("once it is answered, page, record and API say that it was a test, and of a
     expect([read.state, read.tool, read.isTest === true]).toEqual(["settled", "wire", isTest]);
   }
 });
+
+test("answered together with a call, it alone is named as a test", async () => {
+  const { asked, text } = await subject();
+  const ids = [await asked("wire"), await asked("wire#test")];
+  const inbox = `/inbox?${new URLSearchParams(ids.map((id) => ["batch", `${id}/approval`] as [string, string])).toString()}`;
+  const page = await text(inbox);
+  const shown = /<form class="flow question"[^]*?<\/form>/.exec(page)?.[0] ?? "";
+  const fields = [...shown.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, field, value]): [string, string] => [
+    field!,
+    value!.replaceAll("&amp;", "&"),
+  ]);
+  expect(page).not.toContain("This was a test");
+  const action = /action="([^"]*)"/.exec(shown)?.[1] ?? "";
+  const replied = await text(new URL(action, new URL(inbox, "http://x")).pathname, {
+    method: "POST",
+    body: new URLSearchParams([...fields, ["action", "accept"]]),
+  });
+  const lines = [...replied.matchAll(/<li>[^]*?<\/li>/g)].map(([line]) => [line.includes(ids[1]!), line.includes("This was a test")]);
+  expect(lines).toEqual([
+    [false, false],
+    [true, true],
+  ]);
+  // So that it stays in sight until it is closed.
+  expect(replied).toContain('data-receipts="some"');
+});

@@ -87,6 +87,7 @@ export const DE: Texts = {
     manyComments: "{count} Kommentare",
     as: { askedBack: "fragt nach", replied: "Auskunft" },
     waiting: "{name} hat bei der Person nachgefragt, die den Aufruf gemacht hat, und wartet auf Auskunft.",
+    waitingYou: "Sie haben bei der Person nachgefragt, die den Aufruf gemacht hat, und warten auf Auskunft.",
     paused: "Bis dahin steht die Frist still.",
     ask: {
       title: "Nachfragen",
@@ -182,7 +183,6 @@ export const DE: Texts = {
     back: "Zurückholen",
     closes: "Sie schließt am {when}: Wählen Sie eine Zeit davor.",
     notThen: "Wählen Sie eine Zeit, die noch kommt.",
-    soon: "Sie schließt zu bald, um zurückgestellt zu werden.",
     full: "Sie haben {count} Fragen zurückgestellt. Beantworten Sie einige, oder holen Sie sie zurück.",
   },
 
@@ -549,7 +549,7 @@ export const DE: Texts = {
     },
     "went-back": {
       title: "Einen Schritt zurück",
-      sentence: "Der Schritt davor wird noch einmal gefragt, so wie Sie ihn beantwortet haben.",
+      sentence: "Der Schritt davor kommt noch einmal, so ausgefüllt, wie Sie ihn beantwortet haben.",
     },
     declined: { title: "Abgelehnt", sentence: "Sie haben abgelehnt, und das Werkzeug weiß es. Sie können diese Seite schließen." },
     completed: {

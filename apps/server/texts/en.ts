@@ -92,6 +92,7 @@ export const EN = {
     manyComments: "{count} comments",
     as: { askedBack: "asks back", replied: "replied" },
     waiting: "{name} has asked the person who made the call something, and waits for the reply.",
+    waitingYou: "You have asked the person who made the call something, and wait for the reply.",
     paused: "Until then the deadline stands still.",
     ask: {
       title: "Ask back",
@@ -189,7 +190,6 @@ export const EN = {
     back: "Bring it back",
     closes: "It closes on {when}: choose a time before that.",
     notThen: "Choose a time that is still to come.",
-    soon: "It closes too soon to be put aside.",
     full: "You have put {count} questions aside. Answer some, or bring them back.",
   },
 
