@@ -93,21 +93,28 @@ async function send(form: HTMLFormElement, by: HTMLButtonElement, place: HTMLEle
   (find(next, after) ?? place).focus();
 }
 
-/** What others did changes these, and nothing in which a person writes. */
+/** What others did changes these. */
 const TOLD = [".heard", ".claiming", ".asking-back", ".snoozing", ".happened"] as const;
 
 /** Takes what others did, and leaves what the person is writing. */
 export function takeAround(shown: HTMLElement, place: HTMLElement): void {
   for (const selector of TOLD) {
     const [before, after] = [find(selector, place), find(selector, shown)];
-    if (!before || !after || before.innerHTML === after.innerHTML) continue;
-    const hadFocus = before.contains(document.activeElement);
-    const isOpen = find<HTMLDetailsElement>("details", before)?.open === true;
+    if (!before || !after || isWriting(before)) continue;
     const taken = document.adoptNode(after);
-    const history = find<HTMLDetailsElement>("details", taken);
-    if (history) history.open = isOpen;
+    const [folded, unfolded] = [find<HTMLDetailsElement>("details", before), find<HTMLDetailsElement>("details", taken)];
+    // The person opened or closed it, which is no change of others.
+    if (folded && unfolded) unfolded.open = folded.open;
+    if (before.innerHTML === taken.innerHTML) continue;
+    const hadFocus = before.contains(document.activeElement);
     before.replaceWith(taken);
     enhanceAround(place, taken);
     if (hadFocus) find("[data-key=c], [data-key=s], summary", taken)?.focus();
   }
+}
+
+function isWriting(part: HTMLElement): boolean {
+  return findAll<HTMLInputElement | HTMLTextAreaElement>("input:not([type=hidden]), textarea", part).some(
+    (field) => field === document.activeElement || field.value !== field.defaultValue,
+  );
 }

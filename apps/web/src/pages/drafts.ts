@@ -20,8 +20,9 @@ interface Draft {
 
 type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
-/** A page of a wizard that is shown again has another occurrence of the same name, and the digest says whether it is the same. */
-const keyOf = (ask: string) => `${PREFIX}${person}:${ask.replace(/#\d+$/, "")}`;
+const keyOf = (ask: string) => `${PREFIX}${person}:${ask}`;
+/** A page of a wizard that is shown again has another occurrence of its name, and the digest says whether it is the same. Other questions of one name are open at once. */
+const keyOfPage = (ask: string) => `${keyOf(ask.replace(/#\d+$/, ""))}#page`;
 
 /** Everything in the form that a person can change. */
 function controlsOf(form: HTMLFormElement): readonly Control[] {
@@ -73,7 +74,7 @@ function keys(): readonly string[] {
 }
 
 export function forgetDraft(ask: string): void {
-  localStorage.removeItem(keyOf(ask));
+  for (const key of [keyOf(ask), keyOfPage(ask)]) localStorage.removeItem(key);
 }
 
 export function forgetAllDrafts(): void {
@@ -91,7 +92,7 @@ export function pruneDrafts(): void {
 
 /** Fills in what was typed before, and keeps what is typed from now on, until the form is marked as sent. */
 export function keepDrafts(form: HTMLFormElement, { ask, digest }: { readonly ask: string; readonly digest: string }): void {
-  const key = keyOf(ask);
+  const key = "back" in form.dataset ? keyOfPage(ask) : keyOf(ask);
   const untouched = JSON.stringify(typedIn(form));
   const draft = read(key);
   // A form that comes back with problems has everything that was typed.

@@ -1,0 +1,107 @@
+/** Parts of the script of pages in a real browser, without a deployment: what a person is writing while news arrives, and drafts. */
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { rolldown } from "rolldown";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findChromium, startChromium } from "../support/chromium.ts";
+
+const command = findChromium();
+const PAGES = join(import.meta.dirname, "../../apps/web/src/pages");
+let script: string;
+let browser: Awaited<ReturnType<typeof startChromium>> | undefined;
+
+beforeAll(async () => {
+  if (command === undefined) return;
+  const names = ["around", "drafts"];
+  const entry = names.map((name) => `export * from ${JSON.stringify(join(PAGES, `${name}.ts`))};`).join("\n");
+  const bundle = await rolldown({
+    input: "entry",
+    plugins: [
+      {
+        name: "entry",
+        resolveId: (id: string) => (id === "entry" ? id : undefined),
+        load: (id: string) => (id === "entry" ? entry : undefined),
+      },
+    ],
+  });
+  const { output } = await bundle.generate({ format: "iife", name: "pages" });
+  script = output[0].code;
+  browser = await startChromium(command);
+});
+afterAll(async () => await browser?.close());
+
+/** `act` is run in a page that has the functions as `pages`. */
+async function inPage<T>(act: string): Promise<T> {
+  const page: Page = await browser!.newPage();
+  await page.route("**/*", (route) => route.fulfill({ contentType: "text/html", body: "<!doctype html><body></body>" }));
+  await page.goto("http://pages.test/");
+  await page.addScriptTag({ content: script });
+  const result = await page.evaluate<T>(`(async () => { ${act} })()`);
+  await page.close();
+  return result;
+}
+
+const AROUND = `
+  const shown = (mine = "claim") => Object.assign(document.createElement("div"), { innerHTML: \`
+    <form class="join claiming"><button name="action" value="\${mine}" data-key="c">On it</button></form>
+    <div class="asking-back"><details><summary data-key="q">Ask back</summary><form class="join"><textarea name="said"></textarea></form></details></div>
+    <div class="snoozing"><details><summary data-key="s">Put it aside</summary><form class="join"><input name="until" type="datetime-local" value=""></form></details></div>\` });
+  const place = shown();
+  document.body.append(place);
+  pages.enhanceAround(place);
+  const at = (selector) => place.querySelector(selector);
+  for (const details of place.querySelectorAll("details")) details.open = true;`;
+
+test.runIf(command)("news of a question leaves alone what a person is writing and what they opened, and changes the rest", async () => {
+  const left = await inPage(`${AROUND}
+    at("[name=until]").value = "2026-12-24T10:00";
+    at("textarea").focus();
+    at("textarea").value = "Which bud";
+    pages.takeAround(shown("release"), place);
+    return [document.activeElement.name, at("textarea").value, at("[name=until]").value, at("[data-key=c]").value];`);
+  expect(left).toEqual(["said", "Which bud", "2026-12-24T10:00", "release"]);
+  const untouched = await inPage(`${AROUND}
+    const before = at(".asking-back");
+    pages.takeAround(shown(), place);
+    const same = at(".asking-back") === before;
+    const news = shown();
+    news.querySelector("summary[data-key=q]").textContent = "Reply";
+    pages.takeAround(news, place);
+    return [same, at("summary[data-key=q]").textContent, at(".asking-back details").open];`);
+  expect(untouched).toEqual([true, "Reply", true]);
+});
+
+const DRAFTS = `
+  const form = (ask, digest, back) => {
+    const made = document.createElement("form");
+    if (back) made.dataset.back = "";
+    made.innerHTML = '<input name="f0">';
+    document.body.append(made);
+    pages.keepDrafts(made, { ask, digest });
+    return made;
+  };
+  const typed = (...given) => form(...given).querySelector("input").value;
+  const type = async (made, text) => {
+    made.querySelector("input").value = text;
+    made.dispatchEvent(new Event("input"));
+    await new Promise((resolve) => setTimeout(resolve, 400));
+  };`;
+
+test.runIf(command)("questions of one name that are open at once have drafts of their own", async () => {
+  const kept = await inPage(`${DRAFTS}
+    await type(form("t/member", "A"), "one");
+    await type(form("t/member#2", "B"), "two");
+    const both = [typed("t/member", "A"), typed("t/member#2", "B"), typed("t/member#3", "B")];
+    pages.forgetDraft("t/member#2");
+    return [...both, typed("t/member", "A"), typed("t/member#2", "B")];`);
+  expect(kept).toEqual(["one", "two", "", "one", ""]);
+});
+
+test.runIf(command)("a page of a wizard that is shown again has what was typed before the way back, until it is answered", async () => {
+  const kept = await inPage(`${DRAFTS}
+    await type(form("t/w/b", "W", true), "half");
+    const again = [typed("t/w/b#2", "W", true), typed("t/w/b#2", "filled in", true)];
+    pages.forgetDraft("t/w/b#2");
+    return [...again, typed("t/w/b#3", "W", true), Object.keys(localStorage).length];`);
+  expect(kept).toEqual(["half", "", "", 0]);
+});
