@@ -80,6 +80,16 @@ const asking = catalogue([
     },
   }),
   defineTool({
+    name: "agrees",
+    async run(_args, ctx) {
+      const pages = {
+        person: { message: "Who?", schema: z.object({ name: z.string() }) },
+        terms: { message: "Do you agree?", schema: z.object({ agree: z.boolean() }) },
+      };
+      return JSON.stringify(await ctx.wizard("join", { pages, to: { people: ["bob"] } }));
+    },
+  }),
+  defineTool({
     name: "key",
     run: async (_args, ctx) => String((await ctx.secret("key", { message: "The key?", to: { people: ["bob"] } })) !== undefined),
   }),
@@ -200,6 +210,18 @@ test("a page of a wizard has a way back where there is a page before it, and com
   const last = await open(at(here, "trip/trip%232"), "bob");
   await send(at(here, "trip/trip%232"), "bob", [...hidden(last.fields), ["action", "accept"], ["f0", "Graz"]]);
   expect(JSON.parse(await result())).toEqual({ person: { name: "Bob" }, trip: { city: "Graz" } });
+});
+
+test("a page of a wizard that wants one yes or no has a way back as well", async () => {
+  const { at, here, services, taskId, result } = await asked("agrees");
+  const next = async (key: string) => await until(async () => (await services.store.load(taskId))?.asks.some((ask) => ask.key === key));
+  await send(at(here), "bob", [...hidden((await open(at(here), "bob")).fields), ["action", "accept"], ["f0", "Bo"]]);
+  await next("join/terms");
+  const terms = await open(at(here, "join/terms"), "bob");
+  expect(terms.text).toContain('value="decline" data-key="d" formnovalidate><bdi>Back</bdi>');
+  expect((await send(at(here, "join/terms"), "bob", [...hidden(terms.fields), ["action", "accept"]])).status).toBe(422);
+  await send(at(here, "join/terms"), "bob", [...hidden(terms.fields), ["action", "accept"], ["f0", "false"]]);
+  expect(JSON.parse(await result())).toEqual({ person: { name: "Bo" }, terms: { agree: false } });
 });
 
 describe("whose call asks", () => {

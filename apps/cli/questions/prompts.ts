@@ -88,8 +88,9 @@ export async function promptFor(asked: Elicitation, { signal, about, refused }: 
 export function confirmOf(asked: Form): { readonly name: string; readonly yes: string; readonly no: string } | undefined {
   const [only, ...others] = fieldsOf(asked.requestedSchema);
   const isOne = others.length === 0 && only?.kind === "boolean" && only.isRequired && only.default === undefined && !only.isNullable;
-  if (!isOne || hasMore(asked.requestedSchema)) return undefined;
-  const { submitLabel, cancelLabel } = hintsOf(asked);
+  const { submitLabel, cancelLabel, back } = hintsOf(asked);
+  // Yes and no leave no room for the way back of a wizard's page.
+  if (!isOne || back === true || hasMore(asked.requestedSchema)) return undefined;
   const word = (given: unknown, usual: string) => (typeof given === "string" ? cleanLine(given).slice(0, LABEL_CHARS_MAX) : "") || usual;
   return { name: only.name, yes: word(submitLabel, "Yes"), no: word(cancelLabel, "No") };
 }

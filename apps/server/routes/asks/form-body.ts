@@ -24,7 +24,9 @@ export interface Asked {
 export function questionForm({ schema, hints = {}, quorum }: Asked): QuestionForm {
   const inputs = inputsOf(schema).map((input) => asShown(input, hints));
   const [only, ...others] = inputs;
-  const isConfirm = others.length === 0 && only !== undefined && isYesOrNo(only) && only.isRequired && quorum === undefined;
+  const isOne = others.length === 0 && only !== undefined && isYesOrNo(only) && only.isRequired && quorum === undefined;
+  // Two buttons leave no room for the way back of a wizard's page.
+  const isConfirm = isOne && hints["back"] !== true;
   return { inputs, isRisky: isRisky({ hints }), isFilledIn: isFilledIn({ hints }), isConfirm, hints };
 }
 
