@@ -12,7 +12,7 @@ import { delimiter, dirname, join } from "node:path";
 export interface Machine {
   /** Runs a command line in a shell. */
   run(command: string, cwd: string): Promise<Ran>;
-  /** Starts one and resolves when it prints a line that begins with `ready`. Rejects with what it printed if it ends before. */
+  /** Starts one and resolves when it prints a line that begins with `ready`. Rejects with what it printed if it ends before, or takes too long. */
   start(command: string, cwd: string, ready: string): Promise<Running>;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -69,13 +69,18 @@ export async function machineWith(node: string, folder: string): Promise<Machine
       const child = spawn("/bin/sh", ["-c", `exec 2>&1; ${command}`], { cwd, env, stdio: ["ignore", "pipe", "inherit"], detached: true });
       let printed = "";
       const ended = once(child, "exit");
+      let late: NodeJS.Timeout | undefined;
       await new Promise<void>((resolve, reject) => {
         child.stdout.setEncoding("utf8").on("data", (text: string) => {
           printed += text;
           if (new RegExp(`^${ready}`, "m").test(printed)) resolve();
         });
         void ended.then(() => reject(new Error(`${command} ended:\n${printed}`)));
-      });
+        late = setTimeout(() => {
+          reject(new Error(`${command} has not printed ${ready} in ${COMMAND_MS / 1_000} s:\n${printed}`));
+          void stopped(child, ended);
+        }, COMMAND_MS);
+      }).finally(() => clearTimeout(late));
       return { printed: () => printed, stop: () => stopped(child, ended) };
     },
   };
