@@ -28,6 +28,9 @@ export interface Snoozing extends Around {
   readonly back?: boolean;
 }
 
+/** Dates end soon after. The server says how far ahead a time may be. */
+const YEAR_9999_MS = Date.parse("9999-12-31T00:00:00Z");
+
 /** Without a key: the only open question of the task, or the one that the person chooses. */
 interface Named {
   readonly taskId: string;
@@ -97,7 +100,7 @@ export async function snooze(api: ApiClient, named: Named, { json, ...given }: S
       said: (key) => `${key} is back in your inbox.`,
     });
   }
-  const until = given.until ?? new Date(Date.now() + parseDuration(given.for ?? "")).toISOString();
+  const until = given.until ?? new Date(Math.min(Date.now() + parseDuration(given.for ?? ""), YEAR_9999_MS)).toISOString();
   await done(api, named, json, {
     send: (path) => api.post("/asks/{taskId}/{key}/snooze", { path, body: { until } }),
     said: (key, receipt) => `${key} comes back ${relative(Date.parse(receipt.until), Date.now())}.`,
