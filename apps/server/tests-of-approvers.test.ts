@@ -16,22 +16,31 @@ const wire = defineTool({
   },
 });
 
+const pair = defineTool({
+  name: "pair",
+  title: "Wire much money",
+  async run(_args, ctx) {
+    const answer = await ctx.ask("approval", { message: "Wire it?", schema: z.object({}), to: { groups: ["ops"] }, quorum: 2 });
+    return answer.action;
+  },
+});
+
 /** As workers run it; called here as nobody can call it in a deployment. */
 async function subject() {
-  const tools = catalogue([wire]);
+  const tools = catalogue([wire, pair]);
   const asTest: Tool = { ...wire, name: "wire#test" };
   const { fronts, services } = await deploy({
-    catalogue: { ...tools, tools: new Map([...tools.tools, ["wire#test", asTest]]) },
+    catalogue: { ...tools, tools: new Map([...tools.tools, ["wire#test", asTest], ["pair#test", { ...pair, name: "pair#test" }]]) },
     visitors: {
       authenticate: ({ headers }) => {
         const name = String(headers["x-principal"] ?? "bob");
-        return callerNamed(name, { groups: name === "bob" ? ["ops"] : [] });
+        return callerNamed(name, { groups: ["bob", "carol"].includes(name) ? ["ops"] : [] });
       },
       ticket: undefined,
     },
     authenticate: ({ headers }) => {
       const name = String(headers["x-principal"] ?? "bob");
-      return callerNamed(name, { groups: name === "bob" ? ["ops"] : [] });
+      return callerNamed(name, { groups: ["bob", "carol"].includes(name) ? ["ops"] : [] });
     },
   });
   const [front] = fronts as [Front];
@@ -133,4 +142,22 @@ test("answered together with a call, it alone is named as a test", async () => {
   ]);
   // So that it stays in sight until it is closed.
   expect(replied).toContain('data-receipts="some"');
+});
+
+test("with a quorum nobody is told before the last one has answered", async () => {
+  const { asked, text } = await subject();
+  const taskId = await asked("pair#test");
+  const path = `/asks/${taskId}/approval`;
+  const accept = async (name: string) => {
+    const headers = { "x-principal": name };
+    const page = await text(path, { headers });
+    const fields = [...page.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, field, value]): [string, string] => [
+      field!,
+      value!,
+    ]);
+    const replied = await text(path, { method: "POST", headers, body: new URLSearchParams([...fields, ["action", "accept"]]) });
+    return replied.includes("This was a test");
+  };
+  expect([await accept("bob"), await accept("bob"), await accept("carol")]).toEqual([false, false, true]);
+  expect(await text(path)).toContain("This was a test");
 });

@@ -8,6 +8,7 @@ import {
   type Ask,
   type Audience,
   type Caller,
+  isTestCall,
   type JsonObject,
   type Json,
   mayHandOn,
@@ -516,6 +517,17 @@ ${aroundView(reader, settled)}`;
 /** Of a question that was to show whether people look. */
 export function testNotice({ texts }: Reader): Html {
   return markup`<p class="risk" data-lesson>${texts.record.test}</p>`;
+}
+
+/** That it was a test, once nobody is asked any more: with a quorum, others still are after an answer that counted. */
+export function lesson(
+  reader: Reader,
+  { call, ask }: OpenPage,
+  became: { readonly type: string; readonly missing?: number },
+): Html | undefined {
+  const isOver =
+    became.type === "accepted" ? (became.missing ?? 0) === 0 : became.type === "duplicate" && ask.audience?.quorum === undefined;
+  return isOver && isTestCall(call) ? testNotice(reader) : undefined;
 }
 
 /** For a list of facts: whose call it was, if that is known and it was not the reader's own. */

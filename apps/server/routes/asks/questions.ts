@@ -5,7 +5,6 @@ import {
   answerOnPage,
   type AnswerOnPage,
   checkOnPage,
-  isTestCall,
   type JsonObject,
   type OpenPage,
   type Receipt,
@@ -22,7 +21,7 @@ import { aroundOf, DOOR, notice, noticeLate, scriptedFor, sendScripted, type ToS
 import { contentIn, draftIn, questionForm, type QuestionForm, type ReadForm } from "./form-body.ts";
 import type { HandOnDraft } from "./hand-on.ts";
 import { type Html, markup, page as wholePage } from "./html.ts";
-import { answerList, inCallOf, isWayBack, questionView, testNotice, waitsTitle } from "./question-view.ts";
+import { answerList, inCallOf, isWayBack, lesson, questionView, waitsTitle } from "./question-view.ts";
 import type { SnoozeDraft } from "./snooze.ts";
 import { loggedInAs } from "./views.ts";
 import { whoseCall } from "./whose-call.ts";
@@ -144,7 +143,7 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
     reply: FastifyReply,
     { page, receipt, given }: { readonly page: OpenPage; readonly receipt: Receipt; readonly given: AnswerOnPage },
   ): FastifyReply {
-    const detail = record(request, page, given);
+    const detail = record(request, page, given, receipt);
     const missing = receipt.type === "accepted" ? (receipt.missing ?? 0) : 0;
     if (given.reply.action === "decline") {
       const isBack = page.page.kind === "form" && isWayBack(page.page.hints);
@@ -158,7 +157,8 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
     return markup`<p><a href="${addresses.inbox()}">${texts.toInbox}</a></p>`;
   }
 
-  function record(request: FastifyRequest, { message, call, page }: OpenPage, { caller, reply }: AnswerOnPage): Html {
+  function record(request: FastifyRequest, asked: OpenPage, { caller, reply }: AnswerOnPage, receipt: Receipt): Html {
+    const { message, call, page } = asked;
     const reader = readerOf(request);
     const by = whoseCall(caller, call);
     const { record: words } = reader.texts;
@@ -166,7 +166,7 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
     const answers = content && answerList(reader, content, page.kind === "form" ? page.schema : undefined);
     return markup`<section class="flow" aria-labelledby="record">
 <h2 id="record">${words.title}</h2>
-${isTestCall(call) ? testNotice(reader) : undefined}
+${lesson(reader, asked, receipt)}
 <p class="said" dir="auto">${message.length > 2_000 ? `${message.slice(0, 2_000)} …` : message}</p>
 ${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>${reply.reason === undefined ? undefined : markup`<p class="quiet">${words.reason}: <span dir="auto">${reply.reason}</span></p>`}` : answers ? markup`<h3 class="quiet">${words.youAnswered}</h3>${answers}` : markup`<p>${words.youAccepted}</p>`}
 <dl class="facts"><dt>${words.tool}</dt><dd><bdi>${titleOf(call)}</bdi></dd>${inCallOf(reader, by.whose === "named" ? by.name : undefined)}<dt>${words.when}</dt><dd>${momentText(reader, services.clock.now())}</dd></dl>

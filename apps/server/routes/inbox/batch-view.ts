@@ -1,5 +1,5 @@
 /** The markup of several questions that are answered with one form, and of the receipts. It works without script. */
-import { aboutOf, type Caller, describeProblems, isTestCall, type OpenPage, type SettledRead } from "@parley/core";
+import { aboutOf, type Caller, describeProblems, type OpenPage, type SettledRead } from "@parley/core";
 import type { Draft, Problems } from "@parley/web/form";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Texts } from "../../texts/en.ts";
@@ -7,7 +7,7 @@ import { filled, type Reader } from "../../texts/texts.ts";
 import { contextView } from "../asks/context-view.ts";
 import { type Html, markup, say } from "../asks/html.ts";
 import { moment } from "../asks/moment.ts";
-import { form, headline, settledLine, testNotice } from "../asks/question-view.ts";
+import { form, headline, lesson, settledLine, testNotice } from "../asks/question-view.ts";
 import { whoseCall } from "../asks/whose-call.ts";
 import type { Answered, Batch, Named, Receipted } from "./batch.ts";
 
@@ -91,11 +91,11 @@ export function receiptsView({ titleOf, reader, receipts, apart, pathOf, back }:
   const { together: words } = texts;
   const good = [...receipts, ...apart].filter(isGood).length;
   const count = receipts.length + apart.length;
-  const isTest = (each: Ended & { readonly page?: OpenPage }) =>
-    isGood(each) && (each.end?.isTest === true || (each.page !== undefined && isTestCall(each.page.call)));
-  const tested = [...receipts, ...apart].some(isTest);
+  const lessonOf = ({ page: asked, became, end }: Ended & { readonly page?: OpenPage }) =>
+    end ? end.isTest && testNotice(reader) : asked && became && lesson(reader, asked, became);
+  const tested = [...receipts, ...apart].some((each) => lessonOf(each));
   const line = (each: Named & Ended & { readonly page?: OpenPage }, became: string) =>
-    markup`<li><a href="${pathOf(each.taskId, each.key)}" dir="auto">${each.page ? firstLine(each.page, titleOf) : words.question}</a> <span class="tag ${isGood(each) ? "counted" : "soon"}">${each.end ? settledLine(reader, each.end) : became}</span>${isTest(each) ? testNotice(reader) : undefined}</li>`;
+    markup`<li><a href="${pathOf(each.taskId, each.key)}" dir="auto">${each.page ? firstLine(each.page, titleOf) : words.question}</a> <span class="tag ${isGood(each) ? "counted" : "soon"}">${each.end ? settledLine(reader, each.end) : became}</span>${lessonOf(each)}</li>`;
   return markup`<p class="${good === count ? "done" : "risk"}" data-receipts="${good === count && !tested ? "all" : "some"}">${filled(words.counted, { good, count })}</p>
 <ol class="receipts">${receipts.map((each) => line(each, becameText(texts, each.became)))}${apart.map((each) => line(each, words.why[each.why]))}</ol>
 <p><a href="${back}">${texts.toInbox}</a></p>`;
