@@ -103,8 +103,12 @@ describe("with --json", () => {
     expect(await json("claim", id, "who")).toEqual([{ ...about, receipt: "claimed", claimedBy }]);
     expect(await json("release", id)).toEqual([{ ...about, receipt: "released" }]);
     expect(await json("comment", id, "--message", "Soon")).toEqual([{ ...about, receipt: "commented" }]);
+    expect(await json("snooze", id, "--for", "1 hour")).toEqual([{ ...about, receipt: "snoozed", until: expect.any(String) }]);
+    expect(await json("snooze", id, "--back")).toEqual([{ ...about, receipt: "unsnoozed" }]);
     // Its tool does not allow this.
     expect(await jsonEndingWith(1, "delegate", id, "--to", "bob", "--reason", "On leave")).toEqual([]);
+    expect(await jsonEndingWith(1, "ask-back", id, "--message", "Why?")).toEqual([]);
+    expect(await jsonEndingWith(1, "reply", id, "--message", "Because")).toEqual([]);
     expect(await json("answer", id, "who", "--set", "name=Ann")).toEqual([{ taskId: id, key: "who", answered: true }]);
   });
 

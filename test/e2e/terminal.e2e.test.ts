@@ -158,6 +158,8 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     expect(await on.ended()).toBe(0);
     const again = await terminal("call", "post", "--to", "all", "--copies", "4");
     await again.shows(/- copies: 3\s+│?\s*\n.*\+ copies: 4/);
+    await again.press("Down", "Enter");
+    expect(await again.ended()).toBe(1);
   });
 
   test("a choice that is the empty string is another answer than none", async () => {

@@ -108,7 +108,7 @@ export function createSealedContent(dataKeys: Pick<DataKeys, "find" | "key" | "w
     // A key that does not open now, because this process has an older ring or the key service is away, may open later.
     async lookUpsVersion(tenant) {
       const words = (await dataKeys.words(tenant ?? DEFAULT_TENANT)).slice(-EPOCHS_MAX);
-      const found = await Promise.allSettled(words.map((word) => dataKeys.find(word)));
+      const found = await Promise.allSettled(words.map(async (word) => await dataKeys.find(word)));
       return words.filter((_, at) => found[at]?.status === "fulfilled" && found[at].value === "open").join(" ");
     },
 

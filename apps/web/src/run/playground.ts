@@ -347,9 +347,10 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
       if (outcome.type === "refused") answeredHere.delete(question.id);
       else {
         const isListed = state.questions.some(({ id }) => id === question.id);
+        const isBack = outcome.type === "accepted" && reply.action === "decline" && isWayBack(question);
+        if (isBack && isListed) wentBack.add(question.id);
         if (outcome.type === "accepted" && isListed) sent.set(question.id, question);
-        if (outcome.type === "accepted" && reply.action === "decline" && isWayBack(question)) wentBack.add(question.id);
-        else forgetDraft(draftsOf(state), question);
+        else if (!isBack) forgetDraft(draftsOf(state), question);
         change({ questions: state.questions.filter(({ id }) => id !== question.id) });
       }
       if (outcome.type === "late")
