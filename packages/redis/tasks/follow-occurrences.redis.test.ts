@@ -184,10 +184,10 @@ describe("one reading for all", () => {
     await life().parked([anAsk("before")], { principal: "ada" });
     await expect.poll(() => heard.all).toHaveLength(1);
     for (const key of ["first", "second"]) {
+      const { troubles } = heard;
       isDown = true;
       // oxlint-disable no-await-in-loop -- one outage after the other
       await life().parked([anAsk(key)], { principal: "ada" });
-      const { troubles } = heard;
       await expect.poll(() => heard.troubles).toBe(troubles + 1);
       await pass(100);
       expect(heard.troubles).toBe(troubles + 1);
