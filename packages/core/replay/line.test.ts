@@ -1526,6 +1526,40 @@ test("items that wait for what another one opens to all of them are in order", a
   );
 });
 
+test("a pool of connections that branches share for their reads is no lock around their calls", async () => {
+  await inEveryRun(
+    async ({ effects, read, save }) => {
+      const waiting: (() => void)[] = [];
+      let isBusy = false;
+      const query = async (item: string) => {
+        if (isBusy) await new Promise<void>((proceed) => waiting.push(proceed));
+        isBusy = true;
+        try {
+          return await read(item);
+        } finally {
+          isBusy = false;
+          waiting.shift()?.();
+        }
+      };
+      return await Promise.all(
+        ITEMS.map((item) =>
+          effects.branch(item, async () => {
+            await effects.step("look", () => 1);
+            await read(item);
+            await query(item);
+            await effects.step("look", () => 1);
+            await read(item);
+            await query(item);
+            return await save(item);
+          }),
+        ),
+      );
+    },
+    saved(...ITEMS),
+    { a: "0-task.a/save", b: "0-task.b/save", c: "0-task.c/save" },
+  );
+});
+
 /** How people put a promise of their own around a call. */
 const AROUND: Readonly<Record<string, (call: () => Promise<string>) => Promise<string>>> = {
   "its reactions": (call) => new Promise((resolve, reject) => void call().then(resolve, reject)),

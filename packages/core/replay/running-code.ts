@@ -195,9 +195,9 @@ function hasAwaitedElse(own: Segment, awaited: Mark, trigger: Segment): boolean 
   return !hasWaited || (own.isOutside && trigger.via !== own.id);
 }
 
-/** The calls of the code beside `own` that has opened the gate at which `own` waited (L5). */
+/** The calls of the code beside `own` that has opened the gate at which `own` waited, right after an effect. A pool opens it after a read (L5). */
 function letThroughBy(own: Segment, awaited: Mark | undefined, trigger: Segment | undefined): bigint {
-  return awaited?.gate && awaited.created.isOutside && trigger?.of === own.of ? trigger.seen & ~own.seen : 0n;
+  return awaited?.gate && awaited.created.isOutside && trigger?.of === own.of && !trigger.isOutside ? trigger.seen & ~own.seen : 0n;
 }
 
 /** Whether nothing has told what code runs. What was found before may be that of another flow. */
