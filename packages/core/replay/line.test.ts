@@ -1635,6 +1635,37 @@ describe.each(Object.entries(AROUND))("a promise around a call by %s keeps it in
   });
 });
 
+test.each([
+  [7, "returned"],
+  [8, "threw"],
+])("%i promises that are made in between do not hide what a promise around a call waits for: the run %s", async (count, type) => {
+  const isRead = Promise.withResolvers<void>();
+  const task = subject(async (effects) => {
+    const driven = (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, ms));
+    const [saved] = await Promise.all([
+      effects.branch("a", async () => {
+        await driven(1);
+        await effects.step("look", () => isRead.promise);
+        return await new Promise<unknown>((resolve, reject) => {
+          for (let made = 0; made < count; made += 1) void new Promise<void>((done) => done());
+          void effects.step("save", () => 1).then(resolve, reject);
+        });
+      }),
+      effects.branch("b", async () => {
+        await driven(1);
+        const second = driven(40);
+        isRead.resolve();
+        await second;
+        return await effects.step("save", () => 2);
+      }),
+    ]);
+    return { saved: saved as number };
+  });
+  const end = await task.run();
+  expect(end.type).toBe(type);
+  if (end.type === "threw") expect(end.error).toMatchObject({ code: "AMBIGUOUS_EFFECT" });
+});
+
 test("a promise that is made around an async function hides nothing of what is awaited one thing after another", async () => {
   const around = <T>(work: () => Promise<T>) => new Promise<T>((resolve, reject) => void work().then(resolve, reject));
   await inEveryRun(

@@ -82,8 +82,8 @@ export interface Execution {
   /** The promise whose reaction this is, and on which it waited. */
   reaction: object | undefined;
   awaited: object | undefined;
-  /** What this code has made with `new Promise`. */
-  readonly made: object[];
+  /** What this code has made last with `new Promise`, the newest first. */
+  made: readonly object[];
   /** Promises that a combinator has created and not listened to, the last of them its result. */
   readonly combined: object[];
   group: Group | undefined;

@@ -16,6 +16,9 @@ const PLAIN: ReadonlySet<string> = new Set(["Promise", "resolve", "reject", "wit
 const CONSTRUCTOR = "Promise";
 const GATES: ReadonlySet<string> = new Set([CONSTRUCTOR, "withResolvers"]);
 
+/** How many promises may be made within the function that is given to `new Promise`, before something that serves this one begins. */
+const MADE_MAX = 8;
+
 export function noteGate(promise: object, mark: Mark, gate: "own" | "foreign"): void {
   mark.gate ??= gate;
   if (mark.created.isOutside) mark.created.of.gates.add(promise);
@@ -24,7 +27,7 @@ export function noteGate(promise: object, mark: Mark, gate: "own" | "foreign"): 
 /** As `new Promise((resolve, reject) => void work().then(resolve, reject))`. No hook says that the function which is given to it has ended; the stack does. */
 function noteServed({ made }: Execution, mark: Mark, below: (...given: never[]) => unknown): void {
   if (made.length === 0) return;
-  if (frames(FRAMES_MAX, below).some((site) => isBuiltin(site) && !site.isAsync() && nameOf(site) === CONSTRUCTOR)) mark.serves = [...made];
+  if (frames(FRAMES_MAX, below).some((site) => isBuiltin(site) && !site.isAsync() && nameOf(site) === CONSTRUCTOR)) mark.serves = made;
 }
 
 /** It waits for a promise after all. */
@@ -63,7 +66,7 @@ export function trace(execution: Execution, promise: object, mark: Mark, below: 
     }
     if (GATES.has(code) && !(next && isOfNode(next))) {
       noteGate(promise, mark, "own");
-      if (code === CONSTRUCTOR) execution.made.push(promise);
+      if (code === CONSTRUCTOR) execution.made = [promise, ...execution.made.slice(0, MADE_MAX - 1)];
     }
     if (PLAIN.has(code)) return;
   }
