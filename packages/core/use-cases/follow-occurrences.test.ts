@@ -102,3 +102,21 @@ test("who learns their names while others learn newer ones hears of what is aske
   expect(problems).toEqual([]);
   expect(looked).toBeGreaterThan(before);
 });
+
+test("names of tenants that nobody follows are not looked at, however many there are", async () => {
+  const looked: string[] = [];
+  const namesVersion = async (tenant: string) => (looked.push(tenant), "");
+  const { follow, tick, pass, entries } = subject({ namesVersion });
+  follow({ caller: { ...callerNamed("bob"), tenant: "acme" } });
+  await pass();
+  await tick();
+  looked.length = 0;
+  const inTenant = (id: string, tenant: string): OutboxEntry => ({
+    ...ended(id, NOW_MS),
+    call: { kind: "tool", name: "subject", principal: "ann", hidden: false, tenant },
+    changes: [{ what: "asked", key: "sure", audience: ["somebody"] }],
+  });
+  for (let at = 0; at < 100; at += 1) entries.push(inTenant(`${at + 1}-0`, at === 50 ? "acme" : `tenant-${at}`));
+  await tick();
+  expect(looked).toEqual(["acme"]);
+});

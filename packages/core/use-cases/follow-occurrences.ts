@@ -95,6 +95,7 @@ export function followOccurrences(
   const { outbox, clock, log } = services;
   const followers = new Set<Follower>();
   const byKey = new Map<string, Set<Follower>>();
+  /** By tenant that somebody follows: under which names its followers are. */
   const versions = new Map<string, string>();
   const window = outboxWindow(outbox);
   const inTurn = turns(READERS_MAX);
@@ -189,17 +190,23 @@ export function followOccurrences(
   /** Followers learn what is new before it is decided whom entries concern (F3). */
   async function learnNewNames(entries: readonly OutboxEntry[]): Promise<void> {
     const asking = entries.filter(({ changes }) => changes.some(({ audience }) => audience.length > 0));
+    if (asking.length === 0) return;
+    const followed = new Set([...followers].map(({ subscriber: { caller } }) => caller.tenant));
+    for (const tenant of versions.keys()) if (!followed.has(tenant)) versions.delete(tenant);
     const tenants = new Set(asking.map(({ call }) => call.tenant ?? DEFAULT_TENANT));
     await Promise.all(
-      [...tenants].map(async (tenant) => {
-        const version = await outbox.namesVersion(tenant);
-        if (versions.get(tenant) === version) return;
-        const behind = [...followers].filter(
-          ({ subscriber: { caller }, namesVersion }) => caller.tenant === tenant && namesVersion !== undefined && namesVersion !== version,
-        );
-        await Promise.all(behind.map((follower) => learnNames(follower, version)));
-        versions.set(tenant, version);
-      }),
+      [...tenants]
+        .filter((tenant) => followed.has(tenant))
+        .map(async (tenant) => {
+          const version = await outbox.namesVersion(tenant);
+          if (versions.get(tenant) === version) return;
+          const behind = [...followers].filter(
+            ({ subscriber: { caller }, namesVersion }) =>
+              caller.tenant === tenant && namesVersion !== undefined && namesVersion !== version,
+          );
+          await Promise.all(behind.map((follower) => learnNames(follower, version)));
+          versions.set(tenant, version);
+        }),
     );
   }
 

@@ -7,8 +7,10 @@
  */
 import type { Outbox, OutboxEntry, OutboxPage, OutboxPlace } from "../ports/outbox.ts";
 
-/** Entries of each partition: about a kilobyte each. */
-const WINDOW_MAX = 1_000;
+/** Entries, of about a kilobyte each: of one partition, and of all together, as far as each may have a few. */
+const OF_PARTITION_MAX = 1_000;
+const WINDOW_MAX = 16_000;
+const OF_PARTITION_MIN = 50;
 
 export interface OutboxWindow extends Outbox {
   /** Undefined while nothing is kept. */
@@ -48,8 +50,9 @@ export function outboxWindow(outbox: Outbox): OutboxWindow {
       // What is missing is missed by who reads from before it, in the outbox.
       if (page.isTruncated) begin(page.end.map((place, partition) => firstBefore(page.entries, partition) ?? place));
       for (const entry of page.entries) parts[entry.partition]?.entries.push(entry);
+      const share = Math.max(OF_PARTITION_MIN, Math.min(OF_PARTITION_MAX, Math.floor(WINDOW_MAX / parts.length)));
       for (const part of parts) {
-        const over = part.entries.length - WINDOW_MAX;
+        const over = part.entries.length - share;
         if (over <= 0) continue;
         part.start = part.entries[over - 1]?.id ?? part.start;
         part.entries.splice(0, over);
