@@ -327,7 +327,7 @@ test("several pages of one form", async () => {
             files: { passport: { message: "A picture of your passport", accept: ["image/*"] } },
           },
         },
-        prefill: { person: { name: ctx.caller.name ?? "" } },
+        prefill: { person: ctx.caller.name === undefined ? {} : { name: ctx.caller.name } },
       });
       return JSON.stringify([person.name, move?.day, papers.passport.name]);
     },

@@ -194,6 +194,20 @@ test.each<[string, object, string]>([
   expect((await runTool(wrong)).text).toContain(says);
 });
 
+test.each<[object, string]>([
+  [{ prefill: null }, "/prefill must be values of fields, by page"],
+  [{ prefill: [] }, "/prefill must be values of fields, by page"],
+  [{ prefill: { a: "Ada" } }, "/prefill/a must be values of fields, by page"],
+  [{ prefill: { c: { x: "1" } } }, "/prefill/c must be one of the pages: a, b"],
+  [{ footer: "Step" }, "/footer must be a function"],
+])("options such as %j are the author's mistake", async (options, says) => {
+  const wrong = defineTool({
+    name: "wrong",
+    run: async (_args, ctx) => JSON.stringify(await ctx.wizard("w", { pages: TWO, ...options })),
+  });
+  expect((await runTool(wrong)).text).toContain(says);
+});
+
 test("of one wizard does not count for another, and two run beside each other", async () => {
   const both = defineTool({
     name: "both",

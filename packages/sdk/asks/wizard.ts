@@ -17,6 +17,7 @@ import { Declined, throwUnanswered, TimedOut, Withdrawn } from "../failures.ts";
 import type { InputOf, Schema } from "../schemas/schema.ts";
 import { present } from "../values/without-undefined.ts";
 import { MESSAGE_WANTED, wrongAsk } from "./wrong-ask.ts";
+import { isObject } from "../values/is-object.ts";
 
 /** What has been answered so far, by page; pages that are left out are absent. */
 export type WizardAnswers = { readonly [page: string]: { readonly [field: string]: unknown } | undefined };
@@ -222,9 +223,11 @@ function hintsOf({ number, count, canGoBack }: WizardStep): JsonObject {
   return { step: { number, count }, ...(canGoBack && { back: true }) };
 }
 
+const PREFILL_WANTED = 'must be values of fields, by page: { person: { name: "Ada" } }';
+
 /** Not every author has types. */
 function checked<O extends WizardOptions<WizardPages>>(name: string, options: O): O {
-  const { pages } = (options ?? {}) as Partial<O>;
+  const { pages, prefill, footer } = (options ?? {}) as Partial<O>;
   if (typeof pages !== "object" || pages === null || Object.keys(pages).length === 0)
     throw wrongAsk(name, "/pages", "must have at least one page: { person: { message, schema } }");
   for (const [page, of] of Object.entries<Partial<WizardPage> | null | undefined>(pages)) {
@@ -232,5 +235,12 @@ function checked<O extends WizardOptions<WizardPages>>(name: string, options: O)
       throw wrongAsk(name, `/pages/${page}`, "must not be named by a number: JavaScript puts those first, wherever they stand");
     if (!["string", "function"].includes(typeof of?.message)) throw wrongAsk(name, `/pages/${page}/message`, MESSAGE_WANTED);
   }
+  if (prefill !== undefined && !isObject(prefill)) throw wrongAsk(name, "/prefill", PREFILL_WANTED);
+  for (const [page, given] of Object.entries(prefill ?? {})) {
+    if (!Object.hasOwn(pages, page)) throw wrongAsk(name, `/prefill/${page}`, `must be one of the pages: ${Object.keys(pages).join(", ")}`);
+    if (given !== undefined && !isObject(given)) throw wrongAsk(name, `/prefill/${page}`, PREFILL_WANTED);
+  }
+  if (footer !== undefined && typeof footer !== "function")
+    throw wrongAsk(name, "/footer", "must be a function that returns what stands below the message");
   return options;
 }

@@ -3,6 +3,7 @@ import type { Json, JsonObject } from "@parley/core";
 import { wrongAsk } from "../asks/wrong-ask.ts";
 import { nounFor, plainJson } from "../values/plain-data.ts";
 import { blockProblem } from "../results/tool-result.ts";
+import { isObject } from "../values/is-object.ts";
 
 /** The params of `sampling/createMessage`. Throws INVALID_ASK with the path of what no client can read. */
 export function samplingParams(name: string, request: unknown): JsonObject {
@@ -38,8 +39,4 @@ function messageProblem(message: Json): Problem | undefined {
     if (problem !== undefined) return { at: "/content", message: `is no block that a client can read: ${problem}` };
   }
   return undefined;
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -13,6 +13,7 @@ import { isSchema } from "../schemas/schema.ts";
 import { suggestions } from "./suggestions.ts";
 import { type RunOptions, runSettings } from "./tool.ts";
 import { blockProblem } from "../results/tool-result.ts";
+import { isObject } from "../values/is-object.ts";
 
 /** One argument of a prompt. */
 export interface PromptArgumentDefinition {
@@ -146,10 +147,6 @@ function messageProblem(message: Json): string | undefined {
   if (!isObject(content)) return `/content must be an object, and is ${nounFor(content)}`;
   const problem = blockProblem(content);
   return problem === undefined ? undefined : `/content${problem}`;
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function resultOf(name: string, returned: unknown): object {

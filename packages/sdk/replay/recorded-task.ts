@@ -26,6 +26,7 @@ import {
 } from "@parley/core";
 import { present } from "../values/without-undefined.ts";
 import { textDigest } from "./ports.ts";
+import { isObject } from "../values/is-object.ts";
 
 /** Version of the export format. Other versions are refused. */
 export const EXPORT_FORMAT = 1;
@@ -92,18 +93,18 @@ export function readRecordedTask(line: string): RecordedTask | UnreadableTask {
   return value as unknown as RecordedTask;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 const CALLED_AT = /^\d+o?(:[\d.]+)?$/;
 
 function isAsk(ask: unknown): boolean {
-  return isObject(ask) && typeof ask["key"] === "string" && isObject(ask["request"]) && CALLED_AT.test(String(ask["calledAt"]));
+  return isObject(ask) && typeof ask["key"] === "string" && isObject(ask["request"]) && isMoment(ask["calledAt"]);
+}
+
+function isMoment(value: unknown): boolean {
+  return typeof value === "string" && CALLED_AT.test(value);
 }
 
 function isEntry([key, entry]: readonly [string, unknown]): boolean {
-  if (!(key.includes(":") || isReadingKey(key)) || !isObject(entry) || !CALLED_AT.test(String(entry["calledAt"]))) return false;
+  if (!(key.includes(":") || isReadingKey(key)) || !isObject(entry) || !isMoment(entry["calledAt"])) return false;
   const { place } = entry;
   return isObject(entry["outcome"]) && (place === undefined || (Number.isSafeInteger(place) && Number(place) >= 1));
 }

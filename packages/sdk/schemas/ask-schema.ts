@@ -28,6 +28,7 @@ import {
   type Violation,
 } from "@parley/core";
 import { isValid } from "./patterns.ts";
+import { isObject } from "../values/is-object.ts";
 
 const FORMATS = new Set(["email", "uri", "date", "date-time"]);
 
@@ -213,10 +214,6 @@ function picked(schema: JsonObject, keywords: readonly string[], type: "string" 
       return value !== undefined && typeof value === type ? [[keyword, value]] : [];
     }),
   );
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isTexts(value: Json | undefined): value is string[] {

@@ -4,6 +4,7 @@ import type { ArgumentsRead, Json, JsonObject } from "@parley/core";
 import { plainJson } from "../values/plain-data.ts";
 import { check, type Schema } from "./schema.ts";
 import { knownOf, withoutDropped } from "./without-dropped.ts";
+import { isObject } from "../values/is-object.ts";
 
 /** `read` is the output of `schema` for `given`. */
 export async function keptArguments(schema: Schema, given: JsonObject, read: unknown): Promise<ArgumentsRead> {
@@ -78,8 +79,4 @@ function filled(sent: Json, read: unknown): Json {
     return json === undefined ? [] : [[key, json] as const];
   });
   return Object.fromEntries([...kept, ...added]);
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -12,6 +12,7 @@
  */
 import type { Json, JsonObject, Violation } from "@parley/core";
 import { patternCost, WAYS_FEW } from "./pattern-cost.ts";
+import { isObject } from "../values/is-object.ts";
 
 /** Maximum number of steps of a pattern: some tens of milliseconds. */
 const STEPS_MAX = 4_000_000;
@@ -205,10 +206,6 @@ function parts(value: Json | undefined): readonly Json[] {
 
 function fieldsOf(value: Json | undefined): readonly (readonly [string, Json])[] {
   return isObject(value) ? Object.entries(value) : [];
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Whether the validator uses the pattern with flags that change which texts match. `u` and `v` hardly do. */
