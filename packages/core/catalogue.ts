@@ -158,6 +158,8 @@ export interface RunSettings {
   readonly runTimeoutMs: number;
   /** How long the finished task can be read; absent: as long as the deployment's settings say. */
   readonly retentionMs?: number;
+  /** See CallFacts.keepsContent. Absent: if the deployment keeps that of all tasks. */
+  readonly keepContent?: true;
 }
 
 /** A tool as `defineTool` returns it: front ends list it, workers run it. */

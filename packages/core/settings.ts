@@ -91,6 +91,8 @@ export interface Settings {
   readonly retentionMinMs: number;
   /** The longest retention, no matter who asks for it. */
   readonly retentionMaxMs: number;
+  /** Whether every finished task keeps what only runs read, not only those whose tool wants it (RunSettings.keepContent). */
+  readonly keepContent: boolean;
   /** Limits on the unfinished tasks of identifiable callers and their tenants. */
   readonly taskQuotas: TaskQuotas;
 }
@@ -131,6 +133,7 @@ export const DEFAULT_SETTINGS: Settings = {
   retentionMs: DAY,
   retentionMinMs: 60 * SECOND,
   retentionMaxMs: 7 * DAY,
+  keepContent: false,
   taskQuotas: {
     principal: { tasks: 10_000, bytes: 64 * MEBIBYTE, stored: 1_024 * MEBIBYTE },
     tenant: { tasks: 100_000, bytes: 640 * MEBIBYTE, stored: 10_240 * MEBIBYTE },

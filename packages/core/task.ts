@@ -60,6 +60,8 @@ export interface CallFacts {
   readonly version?: string;
   /** The tool can undo its work if the task ends without its result (Runnable.compensate). */
   readonly compensates?: true;
+  /** What only runs read is kept after the end as well: arguments, journal and feed, as long as the task. */
+  readonly keepsContent?: true;
   /** The task whose tool called this one (`ctx.call`); absent for a client's call. */
   readonly parent?: ParentLink;
   /**

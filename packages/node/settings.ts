@@ -111,6 +111,9 @@ export const coreEnvironment = {
   PARLEY_RETENTION_MAX: duration(DEFAULT_SETTINGS.retentionMaxMs).describe(
     "Longest time that a finished task is kept; a longer one from a client, a tool or PARLEY_RETENTION is lowered to this.",
   ),
+  PARLEY_KEEP_CONTENT: flag(DEFAULT_SETTINGS.keepContent).describe(
+    "Keep arguments, journal and feed of every finished task as long as the task, for audits and `parley export --ended`. Otherwise they go at its end, unless its tool keeps them.",
+  ),
 };
 
 const coreSchema = z.object(coreEnvironment);
@@ -156,6 +159,7 @@ export function coreSettings(environment: z.output<typeof coreSchema>): Settings
     retentionMs: environment.PARLEY_RETENTION,
     retentionMinMs: environment.PARLEY_RETENTION_MIN,
     retentionMaxMs: environment.PARLEY_RETENTION_MAX,
+    keepContent: environment.PARLEY_KEEP_CONTENT,
   };
 }
 

@@ -59,6 +59,7 @@ import { createServing, type ServingRegistry } from "./runs/serving.ts";
 import { createRedisStore } from "./tasks/store.ts";
 import { createOutbox } from "./tasks/outbox.ts";
 import { createPurge, type Purge } from "./tasks/purge.ts";
+import { scanTasks } from "./tasks/scan.ts";
 import { createReads } from "./tasks/reads.ts";
 import { createTurns } from "./runs/turns.ts";
 import { reached } from "./connection/unavailable.ts";
@@ -107,6 +108,8 @@ export interface RedisBackend {
   readonly serving: ServingRegistry;
   /** Unfinished tasks of a partition, in batches and in no order; a task may appear twice. */
   waiting(partition: number): AsyncGenerator<readonly WaitingTask[]>;
+  /** Ids of all tasks, in batches and in no order; an id may come twice. */
+  taskIds(): AsyncGenerator<readonly string[]>;
   /** Deletes tasks that are over, or counts them, in batches and in no order. */
   readonly purge: Purge;
   /** For processes with upstreams. */
@@ -273,6 +276,7 @@ async function openBackend(settings: RedisSettings, { connections, ring, log, te
     }),
     serving: createServing({ redis, keys, now: clock.now }),
     waiting: createWaiting({ redis, keys, codec: content.codec, reads: createReads(redis, content.codec.encoding) }),
+    taskIds: () => scanTasks(redis, keys),
     purge: createPurge({ redis, keys, now: clock.now }),
     async consumeRuns(request) {
       const consumer = await consumeRuns({

@@ -107,6 +107,52 @@ test("waiting tasks are exported, and replayed elsewhere against changed code, r
   expect(await readFile(trail, "utf8")).toMatch(/"action":"export".*"taskId":".*"verdict":"1 exported with content"/);
 });
 
+test("ended tasks that keep their content are exported, and their end is replayed", async () => {
+  const env = { ...sealing, PARLEY_KEEP_CONTENT: "true" };
+  const keeping = await startDeployment({ frontEnds: 1, workers: 1, tools: [GREET], env });
+  try {
+    const at = { REDIS_URL: keeping.redis.url, PARLEY_PREFIX: keeping.redis.prefix };
+    const client = createClient(keeping.url, 3);
+    const [answered, cancelled, waiting] = await Promise.all(
+      [1, 2, 3].map(async () => (await client.call("greet", { greeting: "KEPT" })).taskId),
+    );
+    const are = (status: string, ...ids: (string | undefined)[]) =>
+      until(async () => (await Promise.all(ids.map((id) => client.get(id ?? "")))).every((task) => task.status === status));
+    await are("input_required", answered, cancelled, waiting);
+    await client.answer(answered ?? "", { name: { action: "accept", content: { name: "ADA" } } });
+    await are("completed", answered);
+    await client.cancel(cancelled ?? "");
+    await are("cancelled", cancelled);
+    client.close();
+
+    const file = join(folder, "ended.jsonl");
+    expect(await operatorWith(at, "export", "--tool", "greet", "--ended", "--with-content", "--out", file)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("2 ended tasks written"),
+    });
+    const text = await readFile(file, "utf8");
+    for (const each of ["KEPT", "ADA", answered, cancelled]) expect(text).toContain(each);
+    expect(text).not.toContain(waiting);
+    const replayed = await inCi(file, "--tools", GREET, "--baseline", GREET);
+    expect(replayed.stdout).toMatch(new RegExp(`${answered} .*continues: ends`));
+    expect(replayed.stdout).toMatch(new RegExp(`${cancelled} .*continues: asks ask:name`));
+    expect((await inCi(file, "--tools", changed, "--baseline", GREET)).stdout).toMatch(new RegExp(`${answered} .*diverges`));
+    const one = await operatorWith(at, "export", answered ?? "");
+    expect(one).toMatchObject({ code: 0, stderr: expect.stringContaining("1 task written") });
+    expect(one.stdout).not.toMatch(/KEPT|ADA/);
+    expect(await operatorWith(at, "export", "--all", "--ended", "--limit", "2")).toMatchObject({ code: 0 });
+    expect(await operatorWith(at, "export", "--all", "--ended", "--limit", "1")).toMatchObject({ code: 1 });
+    expect((await operatorWith(at, "export", "--all")).stdout).toContain(waiting);
+    expect(await operatorWith(at, "export", "--ended", "--tool", "other")).toMatchObject({ code: 0, stdout: "" });
+    expect(await operatorWith(at, "export", "--ended", answered ?? "")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("--ended"),
+    });
+  } finally {
+    await keeping.close();
+  }
+});
+
 test("waiting tasks are replayed from Redis before a rollout, and the output repeats nothing that people said", async () => {
   const waiting = (tools: string, ...args: string[]) => operatorWith({ PARLEY_TOOLS: tools }, "replay", "--waiting", ...args);
   expect(await waiting(GREET)).toMatchObject({ code: 0, stdout: "7 tasks: 7 continue, 0 diverge, 0 fail, 0 unknown\n" });

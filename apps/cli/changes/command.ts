@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError } from "commander";
 export interface ExportTasks {
   readonly tool?: string;
   readonly all?: true;
+  readonly ended?: true;
   readonly out?: string;
   readonly withContent?: true;
   readonly redact?: readonly string[];
@@ -27,10 +28,11 @@ export function addChanges(program: Command): void {
   program
     .command("export [taskId]")
     .description(
-      "Write waiting tasks to a file for `parley replay`, one JSON object per line; needs REDIS_URL, and the content keys if content is sealed",
+      "Write waiting tasks, or ended ones that keep their content, to a file for `parley replay`, one JSON object per line; needs REDIS_URL, and the content keys if content is sealed",
     )
     .option("-t, --tool <name>", "All waiting tasks of this tool")
     .option("--all", "All waiting tasks")
+    .option("--ended", "With --tool or --all: instead of waiting tasks those that have ended and keep their content (PARLEY_KEEP_CONTENT)")
     .option("-o, --out <file>", "New file that only you can read (default: standard output)")
     .option("--with-content", "Keep what callers, people and services said; otherwise strings and numbers become placeholders")
     .option("-r, --redact <field...>", "With --with-content: members with these names become placeholders, at any depth")
@@ -41,6 +43,7 @@ export function addChanges(program: Command): void {
       `
 Examples:
   $ parley export --tool book_dinner --out waiting.jsonl
+  $ parley export --tool book_dinner --ended --with-content --out audit.jsonl
   $ parley export 0-YuagbDh7XfhieSlD0dvNkQ --with-content --redact email iban`,
     )
     .action(async (taskId: string | undefined, options: ExportTasks) => (await import("./export.ts")).exportTasks(taskId, options));

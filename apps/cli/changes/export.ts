@@ -1,5 +1,5 @@
 /**
- * `parley export`: exports waiting tasks of a running deployment. It only reads, except for its audit record, and keeps one batch of tasks in memory
+ * `parley export`: exports tasks of a running deployment: those that wait, or those that have ended and keep their content. It only reads, except for its audit record, and keeps one batch of tasks in memory
  * at a time.
  */
 import { type FileHandle, open } from "node:fs/promises";
@@ -15,10 +15,12 @@ import { counted } from "../terminal/counted.ts";
 
 export async function exportTasks(
   taskId: string | undefined,
-  { tool, all, out, withContent, redact = [], limit, json }: ExportTasks,
+  { tool, all, ended, out, withContent, redact = [], limit, json }: ExportTasks,
 ): Promise<void> {
   if ([taskId, tool, all].filter((each) => each !== undefined).length !== 1)
     throw new Error("specify the tasks: the id of one task, --tool <name>, or --all");
+  if (ended && taskId !== undefined)
+    throw new Error("--ended needs --tool or --all: a task that is named is exported whether it waits or has ended");
   if (redact.length > 0 && !withContent) throw new Error("--redact needs --with-content: without it, everything is redacted");
   const redaction: Redaction = { withContent: withContent === true, fields: redact };
   const settings = toRedisSettings(readEnvironment(redisSettings, process.env));
@@ -27,14 +29,18 @@ export async function exportTasks(
   const redis = await connectRedis(settings, { log: onStderr });
   try {
     const counts = { written: 0, unreadable: 0, isCut: false };
-    for await (const id of taskId === undefined ? idsOf(redis, tool) : [taskId]) {
+    const written = new Set<string>();
+    const which = taskId !== undefined ? "any" : ended ? "ended" : "waiting";
+    for await (const id of taskId !== undefined ? [taskId] : ended ? endedIds(redis) : idsOf(redis, tool)) {
+      const recorded = await recordedTask(redis, id, { redaction, which, tool });
+      if (!recorded && taskId !== undefined)
+        throw new Error(`nothing is kept of the task ${taskId}: it has ended, and keepContent was not set for it, or it never existed`);
+      if (!recorded || written.has(id)) continue;
       if (counts.written >= limit) {
         counts.isCut = true;
         break;
       }
-      const recorded = await recordedTask(redis, id, redaction);
-      if (!recorded && taskId !== undefined) throw new Error(`there is no waiting task ${taskId}: it has ended, or never existed`);
-      if (!recorded) continue;
+      written.add(id);
       await write(file, `${jsonText(recorded)}\n`);
       counts.written += 1;
       if ("unreadable" in recorded) counts.unreadable += 1;
@@ -51,7 +57,7 @@ export async function exportTasks(
     }
     if (json && out !== undefined) printJson({ tasks: counts.written, unreadable: counts.unreadable, more: counts.isCut, file: out });
     printToStderr(
-      `${counted(counts.written, "waiting task")} written${out === undefined ? "" : ` to ${out}`}, ${withContent ? "with content" : "redacted"}`,
+      `${counted(counts.written, which === "any" ? "task" : `${which} task`)} written${out === undefined ? "" : ` to ${out}`}, ${withContent ? "with content" : "redacted"}`,
     );
     if (counts.unreadable > 0) printToStderr(`${counts.unreadable} of them could not be read: the content key is missing, erased or wrong`);
     if (counts.isCut) {
@@ -92,15 +98,31 @@ export async function* idsOf({ partitions, waiting }: RedisBackend, tool: string
   }
 }
 
-/** Undefined if the task has ended in the meantime. */
+/** An id may come twice. */
+async function* endedIds({ store, taskIds }: RedisBackend): AsyncGenerator<string> {
+  for await (const batch of taskIds()) {
+    const summaries = await store.summaries(batch);
+    yield* batch.filter((_, at) => isFinished(summaries[at]?.status ?? "working"));
+  }
+}
+
+interface Wanted {
+  readonly redaction: Redaction;
+  readonly which: "waiting" | "ended" | "any";
+  readonly tool?: string | undefined;
+}
+
+/** Undefined if the task is not of this kind: it may have ended in the meantime, or keep nothing. */
 export async function recordedTask(
   redis: RedisBackend,
   taskId: string,
-  redaction: Redaction,
+  { redaction, which, tool }: Wanted,
 ): Promise<RecordedTask | UnreadableTask | undefined> {
   const record = await redis.store.recorded(taskId);
   if (!record) return undefined;
   if (record.type === "unreadable") return { format: EXPORT_FORMAT, taskId, unreadable: record.reason };
-  if (isFinished(record.task.status)) return undefined;
+  const { status, call, owed } = record.task;
+  if (owed || (which !== "any" && isFinished(status) !== (which === "ended"))) return undefined;
+  if (tool !== undefined && (call.kind !== "tool" || call.name !== tool)) return undefined;
   return toRecordedTask(record, { atMs: redis.now(), redaction, isSealed: sealWordOf(taskId) !== undefined });
 }

@@ -65,7 +65,7 @@ export async function replayWaiting(
 
 async function* waitingTasks(redis: RedisBackend): AsyncGenerator<RecordedTask | UnreadableTask> {
   for await (const taskId of idsOf(redis, undefined)) {
-    const task = await recordedTask(redis, taskId, { withContent: true, fields: [] });
+    const task = await recordedTask(redis, taskId, { redaction: { withContent: true, fields: [] }, which: "waiting" });
     if (task) yield task;
   }
 }

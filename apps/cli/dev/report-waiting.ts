@@ -23,7 +23,7 @@ export async function reportWaiting(modules: readonly string[], env: NodeJS.Proc
   const thread = await startReplayThread({ tools: modules, baseline: undefined, patienceMs: PATIENCE_MS, seeds: SEEDS });
   async function* waiting(): AsyncGenerator<RecordedTask> {
     for await (const taskId of idsOf(redis, undefined)) {
-      const task = await recordedTask(redis, taskId, { withContent: true, fields: [] });
+      const task = await recordedTask(redis, taskId, { redaction: { withContent: true, fields: [] }, which: "waiting" });
       if (task && !("unreadable" in task)) yield task;
     }
   }

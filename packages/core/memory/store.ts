@@ -71,7 +71,7 @@ export function createMemoryStore({
 }: {
   readonly clock: Pick<Clock, "now">;
   readonly wakeUps: Pick<MemoryWakeUps, "changed" | "askedChanged">;
-  /** Whether `recorded` still returns tasks that are over. Redis keeps no such records; tests of tools replay them. */
+  /** Whether `recorded` still returns every task that is over. Redis keeps the records of those that want it; tests of tools replay them. */
   readonly keepsRecords?: boolean;
 }): TaskStore {
   /** In order of creation. */
@@ -547,7 +547,8 @@ export function createMemoryStore({
       if (!task || !entry) return undefined;
       const audience = task.audiences.get(key);
       // A task that is over keeps what was put to others (task.lua).
-      const isKept = !isFinished(task.state.status) || task.owed !== undefined || audience !== undefined || entry.outcome.type !== "answer";
+      const isAtWork = !isFinished(task.state.status) || task.owed !== undefined;
+      const isKept = isAtWork || task.call.keepsContent || audience !== undefined || entry.outcome.type !== "answer";
       const history = task.threads.get(key);
       const isOfTenant = (task.call.tenant ?? DEFAULT_TENANT) === tenant;
       return {
@@ -571,7 +572,7 @@ export function createMemoryStore({
 
     async recorded(taskId) {
       const task = find(taskId);
-      if (!task || (isFinished(task.state.status) && !task.owed && !keepsRecords)) return undefined;
+      if (!task || (isFinished(task.state.status) && !task.owed && !keepsRecords && !task.call.keepsContent)) return undefined;
       return {
         type: "recorded",
         task: { ...render(task), call: structuredClone(task.call) },
@@ -602,7 +603,7 @@ export function createMemoryStore({
   };
 
   function keptFeed(task: Stored | undefined): Stored["feed"] {
-    const isKept = task?.expiresAtMs === undefined || task.owed || clock.now() < task.updatedAtMs + FEED_KEPT_MS;
+    const isKept = task?.expiresAtMs === undefined || task.owed || task.call.keepsContent || clock.now() < task.updatedAtMs + FEED_KEPT_MS;
     return isKept ? (task?.feed ?? []) : [];
   }
 
@@ -757,8 +758,11 @@ function sizeOfFeed(feed: Stored["feed"]): number {
 }
 
 /** What is left of a task that is over, about; as in task.lua. */
-function sizeOfKept({ outcome, message, immediateResponse }: Stored): number {
-  return KEPT_AT_LEAST + (outcome ? JSON.stringify(outcome).length : 0) + (message?.length ?? 0) + (immediateResponse?.length ?? 0);
+function sizeOfKept({ call, journal, outcome, message, immediateResponse }: Stored): number {
+  const content = call.keepsContent ? sizeOfGiven(call) + sizeOf(journal) : 0;
+  return (
+    content + KEPT_AT_LEAST + (outcome ? JSON.stringify(outcome).length : 0) + (message?.length ?? 0) + (immediateResponse?.length ?? 0)
+  );
 }
 
 /** Whether it is a question of the task itself, and not one that it shows for a child. */

@@ -170,6 +170,7 @@ export function describeCall(
     seed: services.ids.token(),
     hidden,
     ...(runnable.compensate && { compensates: true as const }),
+    ...((runnable.settings.keepContent || services.settings.keepContent) && { keepsContent: true as const }),
     ...(traceparent !== undefined && { traceparent }),
     ...(session !== undefined && { session }),
     ...(services.audit && { binding: bindingOfCall(services, taskId, runnable, sent) }),

@@ -210,6 +210,23 @@ describe("a task's life", () => {
     expect(await keptBy(undefined, { retentionMs: DAY, retentionMaxMs: HOUR })).toBe(HOUR);
   });
 
+  test.each([
+    { tool: undefined, deployment: false, keeps: undefined },
+    { tool: true, deployment: false, keeps: true },
+    { tool: undefined, deployment: true, keeps: true },
+    { tool: true, deployment: true, keeps: true },
+  ] as const)("a finished task keeps its content if its tool or the deployment wants it: $tool, $deployment", async (each) => {
+    const subject = deployment(async () => ({ content: [] }));
+    const tool = subject.catalogue.tools.get("subject");
+    if (!tool) throw new Error("no tool");
+    const runnable = { ...tool, settings: { ...tool.settings, ...(each.tool && { keepContent: each.tool }) } };
+    const services = { ...subject.services, settings: { ...subject.services.settings, keepContent: each.deployment } };
+    const { id, call } = await createTask(services, runnable, { caller: alice, arguments: {}, capabilities: {}, hidden: false });
+    expect(call.keepsContent).toBe(each.keeps);
+    await subject.work();
+    expect((await subject.services.store.recorded(id)) !== undefined).toBe(each.keeps ?? false);
+  });
+
   test("a foreign task is as unknown as one that never existed (I10)", async () => {
     const subject = deployment(dinner);
     const taskId = await subject.create();

@@ -39,14 +39,16 @@ for i = 9, #ARGV do
     local of = facts_of(text)
     if not matches(of) then return end
     local bytes = 0
-    for _, each in ipairs(redis.call('HGETALL', task)) do bytes = bytes + #each end
+    for _, hash in ipairs({ task, journal }) do
+      for _, each in ipairs(redis.call('HGETALL', hash)) do bytes = bytes + #each end
+    end
     if bytes < bytes_min then return end
     local counted = state.counted ~= '0' and kept_size()
     local fed = counted and feed_size()
     if not is_dry then
       redis.call('DEL', task, journal, feed, deposits, task .. ':threads', task .. ':holder')
       if counted then give_back_kept(text, state, counted + KEPT_AT_LEAST, now_ms) end
-      if counted and fed > 0 then give_back_kept(text, feed_lives(state, state.expires_at_ms - state.retention_ms), fed, now_ms) end
+      if counted and fed > 0 then give_back_kept(text, feed_lives(text, state, state.expires_at_ms - state.retention_ms), fed, now_ms) end
     end
     for _, each in ipairs({ of.kind .. ' ' .. of.name, of.principal, of.tenant, bytes }) do found[#found + 1] = each end
   end)

@@ -567,20 +567,33 @@ local LINES_MAX = 4096
 -- How many bytes of answers to asks with an audience a task that is over keeps, for those who were asked.
 local ENDS_MAX = 4096
 
--- How many bytes a task that is over keeps besides its facts, as quotas count them.
+-- How many bytes a task that is over keeps besides its facts, as quotas count them. It has a journal if it keeps its content.
 local function kept_size()
   local bytes, fields = 0, redis.call('HGETALL', task)
   for i = 1, #fields, 2 do
-    if fields[i] ~= 'state' and fields[i] ~= 'call' then bytes = bytes + #fields[i + 1] end
+    if fields[i] == 'call' then
+      bytes = bytes + #fields[i + 1] - #string.match(fields[i + 1], '^[^\n]*')
+    elseif fields[i] ~= 'state' then
+      bytes = bytes + #fields[i + 1]
+    end
     if fields[i] == 'threads' then bytes = bytes + tonumber(fields[i + 1]) end
   end
+  for _, each in ipairs(redis.call('HGETALL', journal)) do bytes = bytes + #each end
   return bytes
 end
 
--- Of a task that is over, only what may still be asked for is kept: its state and facts, its outcome, and a line for each entry. No run will
+local KEEPS_CONTENT = 4
+
+-- Whether what only runs read is kept as long as the task, by its facts.
+local function keeps_content(facts)
+  local is_read, list = pcall(cjson.decode, facts)
+  local flags = is_read and type(list) == 'table' and tonumber(list[5])
+  return flags and math.floor(flags / KEEPS_CONTENT) % 2 == 1
+end
+
+-- Of a task that is over, unless it keeps its content, only what may still be asked for is kept: its state and facts, its outcome, and a line for each entry. No run will
 -- read its arguments and its journal again. The receipts of answers are in the lines: digest and fingerprint tell a repeated answer from a late
 -- one. They are one field of the task, because a key of their own would cost more than all of them.
--- Returns the facts.
 local function trim_task()
   local lines, others, size = {}, {}, 0
   local ends_size = 0
@@ -616,7 +629,6 @@ local function trim_task()
     redis.call('HSET', task, 'call', facts)
   end
   redis.call('DEL', journal)
-  return facts
 end
 
 -- The line of an entry, whether the task is over or not; nil if nothing was recorded under the key.
@@ -633,7 +645,8 @@ end
 -- Streams send what was reported up to the end, and a client that lost its connection comes back for it.
 local FEED_KEPT_MS = 5 * 60 * 1000
 
-local function feed_lives(state, ended_at_ms)
+local function feed_lives(facts, state, ended_at_ms)
+  if keeps_content(facts) then return state end
   local expires_at_ms = math.min(tonumber(state.expires_at_ms), ended_at_ms + FEED_KEPT_MS)
   return { expires_at_ms = string.format('%.0f', expires_at_ms), retention_ms = math.min(tonumber(state.retention_ms), FEED_KEPT_MS) }
 end
@@ -646,14 +659,20 @@ local function forget_task(state, task_id, now_ms)
   local has = redis.call('HMGET', task, 'once', 'threads')
   if has[1] then redis.call('PEXPIREAT', ONCE .. has[1], state.expires_at_ms) end
   if has[2] then redis.call('PEXPIREAT', task .. ':threads', state.expires_at_ms) end
-  local facts = trim_task()
-  local lives = feed_lives(state, now_ms)
+  local facts = call_facts()
+  if keeps_content(facts) then
+    redis.call('HDEL', task, 'told', 'once')
+  else
+    trim_task()
+  end
+  local lives = feed_lives(facts, state, now_ms)
   if state.counted ~= '0' then
     count_kept(facts, state, kept_size() + KEPT_AT_LEAST, now_ms)
     local fed = feed_size()
     if fed > 0 then count_kept(facts, lives, fed, now_ms) end
   end
   redis.call('PEXPIREAT', task, state.expires_at_ms)
+  redis.call('PEXPIREAT', journal, state.expires_at_ms)
   redis.call('PEXPIREAT', feed, lives.expires_at_ms)
 end
 

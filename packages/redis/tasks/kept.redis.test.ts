@@ -1,5 +1,5 @@
 /** What a task that is over keeps in Redis: which fields, and how many bytes. */
-import type { JsonObject, Outcome } from "@parley/core";
+import type { Call, JsonObject, Outcome } from "@parley/core";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { aCall, aLife, anAsk, aStep, HOUR_MS, newTaskId } from "../../../test/contract/builders.ts";
@@ -23,10 +23,14 @@ beforeEach(async () => void (opened = await openRedis({ url: server.url })));
 afterEach(() => opened.close());
 
 /** A task that asked once, took a step and returned `text`; the end is `endedAtMs`. */
-async function finished(text: string, args: JsonObject, { retentionMs = HOUR_MS, endedAtMs = Date.now() } = {}): Promise<string> {
+async function finished(
+  text: string,
+  args: JsonObject,
+  { retentionMs = HOUR_MS, endedAtMs = Date.now(), ...call }: Partial<Call> & { readonly endedAtMs?: number } = {},
+): Promise<string> {
   const { store } = opened;
   const life = aLife(store);
-  const taskId = await life.parked([anAsk("size")], { arguments: args, retentionMs });
+  const taskId = await life.parked([anAsk("size")], { arguments: args, retentionMs, ...call });
   await life.answer(taskId, "size", "4");
   const token = await life.begin({ taskId, run: 2 });
   await store.report({ taskId, token, nowMs: endedAtMs, items: [{ type: "progress", progress: 1 }] });
@@ -58,6 +62,26 @@ describe("a task that is over", () => {
     const expiry = async (taskId: string) => Number(await look.call("PEXPIRETIME", `${opened.prefix}:{p0}:task:${taskId}:feed`));
     expect(await expiry(await finished("long", {}, { endedAtMs }))).toBe(endedAtMs + 5 * 60_000);
     expect(await expiry(await finished("short", {}, { endedAtMs, retentionMs: 60_000 }))).toBe(endedAtMs + 60_000);
+  });
+
+  test.each([10, 5_000])("that keeps its content keeps all of it, %i bytes of arguments too, until its retention is over", async (size) => {
+    const endedAtMs = Date.now();
+    const taskId = await finished("done", { text: "s".repeat(size) }, { endedAtMs, keepsContent: true });
+    const keys = (await keysOf(look, opened.prefix)).filter((key) => key.includes(taskId)).toSorted();
+    const [task = "", ...others] = keys;
+    expect(others.map((key) => key.replace(task, ""))).toEqual([":feed", ":journal"]);
+    for (const key of keys) expect(await look.call("PEXPIRETIME", key)).toBe(endedAtMs + HOUR_MS);
+    expect(await opened.store.recorded(taskId)).toMatchObject({ task: { call: { arguments: { text: "s".repeat(size) } } } });
+  });
+
+  test("that was to keep its content, and was ended by a worker of an older version, is one that kept nothing", async () => {
+    const taskId = await finished("done", { text: "x" }, { keepsContent: true });
+    const key = `${opened.prefix}:{p0}:task:${taskId}`;
+    await look.hset(key, "call", (await look.hget(key, "call"))!.split("\n")[0]!, "lines", "1 0 - - - step:hold");
+    await look.del(`${key}:journal`);
+    expect(await opened.store.recorded(taskId)).toBeUndefined();
+    expect(await opened.store.load(taskId)).toMatchObject({ status: "completed", call: { keepsContent: true } });
+    expect(await opened.store.journal(taskId)).toMatchObject([{ key: "step:hold" }]);
   });
 
   test("keeps the lines of all its asks, and of other entries as many as fit in 4 kB", async () => {
@@ -121,14 +145,17 @@ describe("a task that is over", () => {
     { shipped: "1024", given: 280, returned: 20, atMost: 600 },
     { shipped: "64", given: 280, returned: 20, atMost: 900 },
     { shipped: "1024", given: 10_000, returned: 10_000, atMost: 12_500 },
+    // A step of 5 kB among it.
+    { shipped: "1024", given: 280, returned: 20, keepsContent: true, atMost: 7_500 },
   ])("takes at most $atMost bytes after $given of arguments and $returned of result, with listpacks up to $shipped", async (each) => {
-    const { shipped, given, returned, atMost } = each;
+    const { shipped, given, returned, keepsContent, atMost } = each;
+    const end = () => finished("r".repeat(returned), { text: "a".repeat(given) }, keepsContent ? { keepsContent } : {});
     await look.config("SET", "hash-max-listpack-value", shipped);
     const count = 500;
-    for (let i = 0; i < 50; i += 1) await finished("r".repeat(returned), { text: "a".repeat(given) });
+    for (let i = 0; i < 50; i += 1) await end();
     for (const key of await keysOf(look, opened.prefix)) if (key.endsWith(":feed")) await look.del(key);
     const before = await usedMemory();
-    for (let i = 0; i < count; i += 1) await finished("r".repeat(returned), { text: "a".repeat(given) });
+    for (let i = 0; i < count; i += 1) await end();
     for (const key of await keysOf(look, opened.prefix)) if (key.endsWith(":feed")) await look.del(key);
     // Redis has two tables of its keys while it grows one, and buffers of its clients that it frees later.
     await expect.poll(async () => ((await usedMemory()) - before) / count, { timeout: 20_000, interval: 200 }).toBeLessThanOrEqual(atMost);

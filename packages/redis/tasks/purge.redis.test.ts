@@ -75,6 +75,17 @@ describe("a purge", () => {
     expect(await purge()).toEqual([]);
   });
 
+  test("deletes what a task keeps with its content, shows its size, and gives all of it back", async () => {
+    const keeping = { principal: "eve", tenant: "kept", keepsContent: true, arguments: { text: "x".repeat(5_000) } } as const;
+    const taskId = await finished(keeping);
+    const kept = async () => Number((await look.hget(`${opened.prefix}:{p0}:kept:principal:eve`, "total")) ?? 0);
+    expect(await kept()).toBeGreaterThan(5_500);
+    expect((await purge({}, { isDry: true }))[0]?.bytes).toBeGreaterThan(5_000);
+    expect(await purge({ tenant: "kept" })).toHaveLength(1);
+    expect((await keysOf(look, opened.prefix)).filter((key) => key.includes(taskId))).toEqual([]);
+    expect(await kept()).toBe(0);
+  });
+
   test("never deletes a task that waits, runs, or has to be compensated", async () => {
     const life = aLife(opened.store);
     const waits = await life.parked([anAsk("size")]);

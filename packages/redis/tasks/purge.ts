@@ -1,17 +1,14 @@
 /**
- * Deletes tasks that are over before their retention is, for operators whose Redis is filling up.
- *
- * There is no index of them: it would cost each a sixth of what it keeps, for something that is rarely done. So the keys of all nodes are scanned,
- * in batches that Redis serves between other requests. A purge that was interrupted is continued by another one, which finds what is left.
+ * Deletes tasks that are over before their retention is, for operators whose Redis is filling up. A purge that was interrupted is continued by
+ * another one, which finds what is left.
  */
-import { Cluster, type Redis } from "ioredis";
+import type { Cluster, Redis } from "ioredis";
 import { type Keys, partitionOf } from "../keys.ts";
 import { loadScripts } from "../scripts/load-scripts.ts";
 import { absentKeyOf, SHARED_BY_TASKS } from "../scripts/scripts.ts";
 import { reached } from "../connection/unavailable.ts";
+import { scanTasks } from "./scan.ts";
 
-/** Keys that Redis looks at between two other requests. */
-const SCANNED = 1_000;
 /** Tasks that one script looks at: with the largest outcomes, some tens of milliseconds. */
 const TOGETHER = 50;
 
@@ -55,22 +52,9 @@ export function createPurge({ redis, keys, now }: PurgeOptions): Purge {
     absentKey: absentKeyOf,
   });
 
-  async function* ids(): AsyncGenerator<readonly string[]> {
-    const nodes: readonly Redis[] = redis instanceof Cluster ? redis.nodes("master") : [redis];
-    for (const node of nodes) {
-      let cursor = "0";
-      do {
-        const [next, found] = await reached(node.scan(cursor, "MATCH", `${globOf(keys.prefix)}:{p*}:task:*`, "COUNT", SCANNED));
-        // Keys of a task's journal and feed have more parts.
-        yield found.map((key) => key.slice(key.lastIndexOf(":") + 1)).filter((id) => partitionOf(id) !== undefined);
-        cursor = next;
-      } while (cursor !== "0");
-    }
-  }
-
   return async function* purgeTasks(filter, { isDry }) {
     const { endedBeforeMs, kind = "", name = "", principal = "", tenant = "", bytesMin = 0 } = filter;
-    for await (const found of ids()) {
+    for await (const found of scanTasks(redis, keys)) {
       for (const [partition, taskIds] of Map.groupBy(found, partitionOf)) {
         for (let at = 0; at < taskIds.length; at += TOGETHER) {
           const due = keys.due(partition ?? 0);
@@ -88,9 +72,4 @@ function unpack(flat: readonly (string | number)[]): readonly FinishedTask[] {
     const [tool, principal, tenant, bytes] = flat.slice(4 * at, 4 * at + 4);
     return { tool: String(tool), principal: String(principal), tenant: String(tenant), bytes: Number(bytes) };
   });
-}
-
-/** A pattern that matches this text alone. */
-function globOf(text: string): string {
-  return text.replaceAll(/[*?[\]\\]/g, String.raw`\$&`);
 }

@@ -55,7 +55,7 @@ type PackedFacts = [
   /** With its tenant, unless that is the default one. */
   owner: string | [principal: string, tenant: string],
   createdAtMs: number,
-  /** 1 for a hidden task, plus 2 for one that compensates. */
+  /** 1 for a hidden task, plus 2 for one that compensates, plus 4 for one that keeps its content. */
   flags: number,
   capabilities: string,
   seed: string,
@@ -78,6 +78,7 @@ type PackedFacts = [
 type PackedId = string | number | [json: string];
 const HIDDEN = 1;
 const COMPENSATES = 2;
+const KEEPS_CONTENT = 4;
 
 type PackedGiven = [args: JsonObject, replies?: JsonObject | null, reason?: string];
 /** With its audience, if it is not the owner's. */
@@ -123,6 +124,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     createdAtMs,
     hidden,
     compensates,
+    keepsContent,
     capabilities,
     seed,
     arguments: args,
@@ -144,7 +146,7 @@ export function packCall(content: Content, call: Call): { readonly facts: string
     name,
     owner,
     createdAtMs,
-    (hidden ? HIDDEN : 0) + (compensates ? COMPENSATES : 0),
+    (hidden ? HIDDEN : 0) + (compensates ? COMPENSATES : 0) + (keepsContent ? KEEPS_CONTENT : 0),
     letters,
     content.sealWord("seed", content.isSealed ? `${seed}${OWNER_MARK}${ownerDigest(content, call)}` : seed),
   ];
@@ -484,6 +486,7 @@ function unpackFacts(content: Content, call: string): Facts {
     createdAtMs,
     hidden: (flags & HIDDEN) !== 0,
     ...((flags & COMPENSATES) !== 0 && { compensates: true as const }),
+    ...((flags & KEEPS_CONTENT) !== 0 && { keepsContent: true as const }),
     seed,
     ...(typeof traceparent === "string" && { traceparent }),
     ...(typeof binding === "string" && { binding }),

@@ -100,6 +100,7 @@ const KINDS: Kinds = {
   title: TEXT,
   description: TEXT,
   earlyReplies: SWITCH,
+  keepContent: SWITCH,
   arguments: { ...OBJECT, wanted: 'an object, such as { city: { description: "…" } }' },
 };
 

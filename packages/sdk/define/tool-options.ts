@@ -10,6 +10,7 @@ const KINDS: Kinds = {
   task: oneOf("never", "optional", "required"),
   askFirst: SWITCH,
   earlyReplies: SWITCH,
+  keepContent: SWITCH,
   scopes: LIST,
   icons: LIST,
   meta: OBJECT,

@@ -43,6 +43,7 @@ describe("a tool's listing", () => {
       backoff: "2s",
       runTimeout: "1 minute",
       retention: "2 hours",
+      keepContent: true,
       run: () => ({ total: 1 }),
     });
     expect(tool).toMatchObject({
@@ -60,7 +61,7 @@ describe("a tool's listing", () => {
       askFirst: true,
       earlyReplies: true,
       needs: { elicitation: { form: true, url: false } },
-      settings: { attempts: 3, backoffMs: 2_000, runTimeoutMs: 60_000, retentionMs: 7_200_000 },
+      settings: { attempts: 3, backoffMs: 2_000, runTimeoutMs: 60_000, retentionMs: 7_200_000, keepContent: true },
     });
     expect(tool.inputSchema).not.toHaveProperty("$schema");
   });
@@ -92,6 +93,7 @@ describe("a tool's listing", () => {
     ["a tool without run", { run: undefined }, "tool wrong has no run: give the function that does its work"],
     ["a description that is a number", { description: 5 }, "tool wrong: description must be a string"],
     ["a word for a switch", { earlyReplies: "false" }, "tool wrong: earlyReplies must be true or false"],
+    ["a word for another switch", { keepContent: "false" }, "tool wrong: keepContent must be true or false"],
     ["another switch", { askFirst: "no" }, "tool wrong: askFirst must be true or false"],
     ["an unknown word", { task: "requird" }, 'tool wrong: task must be "never", "optional" or "required"'],
     ["one scope that is no list", { scopes: "pay" }, "tool wrong: scopes must be a list"],

@@ -62,6 +62,11 @@ export interface RunOptions {
    * default as long as the operator says (`PARLEY_RETENTION`, a day).
    */
   readonly retention?: Duration;
+  /**
+   * Keeps arguments, answers, recorded steps and the feed as long as the task, for audits and `parley export --ended`. By default they are deleted
+   * at its end, unless the operator keeps those of all tasks (`PARLEY_KEEP_CONTENT`). What people enter on pages for secrets is never kept.
+   */
+  readonly keepContent?: boolean;
 }
 
 /**
@@ -304,7 +309,10 @@ function objectSchema(what: string, schema: JsonObject): JsonObject {
 }
 
 /** The run options as core reads them. Throws a DefinitionError that names `what`. */
-export function runSettings(what: string, { attempts = 1, backoff = "1s", runTimeout = "5 minutes", retention }: RunOptions): RunSettings {
+export function runSettings(
+  what: string,
+  { attempts = 1, backoff = "1s", runTimeout = "5 minutes", retention, keepContent }: RunOptions,
+): RunSettings {
   if (!Number.isInteger(attempts) || attempts < 1)
     throw new DefinitionError(`${what}: attempts is ${attempts} and must be a whole number from 1`);
   try {
@@ -313,6 +321,7 @@ export function runSettings(what: string, { attempts = 1, backoff = "1s", runTim
       backoffMs: parseDuration(backoff),
       runTimeoutMs: parseDuration(runTimeout),
       ...(retention !== undefined && { retentionMs: parseDuration(retention) }),
+      ...(keepContent && { keepContent: true as const }),
     };
   } catch (cause) {
     throw new DefinitionError(`${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });

@@ -1,5 +1,5 @@
 /**
- * A waiting task as `parley export` writes it, one JSON object per line: exactly what replay needs. Journals hold no
+ * A task as `parley export` writes it, one JSON object per line: exactly what replay needs. Journals hold no
  * secrets from pages, so exports hold none either.
  */
 import {
@@ -22,6 +22,8 @@ import {
   type Participant,
   type TaskAtWork,
   type TaskStatus,
+  isFinished,
+  isOfCompensation,
   isReadingKey,
 } from "@parley/core";
 import { present } from "../values/without-undefined.ts";
@@ -150,7 +152,7 @@ export function toRecordedTask(
     journal: Object.fromEntries(
       // Without content, schemas read the placeholders of the answers.
       [...journal]
-        .filter(([key]) => withContent || !isReadingKey(key))
+        .filter(([key, entry]) => (withContent || !isReadingKey(key)) && isOfHandler(task, key, entry))
         .map(([key, entry]) => [
           key,
           {
@@ -166,6 +168,12 @@ export function toRecordedTask(
 }
 
 const CALL_ENTRY = entryKey("ask", callKey(""));
+
+/** Without what came of the end of a task: its compensation, and that its open questions were closed. */
+function isOfHandler({ status }: TaskAtWork, key: string, { outcome, place }: Entry): boolean {
+  if (!isFinished(status)) return true;
+  return !isOfCompensation(key) && (outcome.type !== "closed" || place !== undefined);
+}
 
 function isContent(key: string): boolean {
   return key.startsWith("step:") || key.startsWith("ask:") || isReadingKey(key);

@@ -303,6 +303,26 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       expect(await end(HOUR_MS)).toEqual({ over: "stored", of });
     });
 
+    test("count the arguments, the journal and the feed of a task that keeps its content, for its retention", async () => {
+      const ada = somebody();
+      const quotas = { principal: { ...roomy, stored: 60_000 }, tenant: roomy };
+      const end = async (retentionMs: number) => {
+        const given = { ...ada, retentionMs, keepsContent: true, arguments: { text: "x".repeat(20_000) } } as const;
+        const { taskId, created } = await create(given, quotas);
+        if (created !== "created") return created;
+        const token = await life.begin({ taskId, run: 1 });
+        const items = [{ type: "log", level: "info", data: "x".repeat(15_000) } as const];
+        await store.report({ taskId, token, nowMs: Date.now(), items });
+        const outcome = { type: "result", result: {} } as const;
+        await store.finish({ taskId, token, nowMs: Date.now(), entries: [aStep("a", "y".repeat(15_000), 1)], outcome });
+        return created;
+      };
+      expect(await end(500)).toBe("created");
+      expect(await end(500)).toEqual({ over: "stored", of: "principal" });
+      await until(async () => (await end(HOUR_MS)) === "created");
+      expect(await end(HOUR_MS)).toEqual({ over: "stored", of: "principal" });
+    });
+
     test("bound all principals of a tenant together, and no other tenant", async () => {
       const ada = somebody();
       const quotas = { principal: roomy, tenant: { ...roomy, tasks: 2 } };

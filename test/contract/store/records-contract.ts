@@ -2,6 +2,7 @@
 import { inOrder, type KeyedEntry, readingKey } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { accept, anAsk, aStep, aWithdrawal, GRACE_MS, LEASE_MS, newToken } from "../builders.ts";
+import { until } from "../../support/until.ts";
 import type { UnderTest } from "./under-test.ts";
 
 export function records({ store, newTaskId, life, record, journalOf }: UnderTest): void {
@@ -210,6 +211,78 @@ export function records({ store, newTaskId, life, record, journalOf }: UnderTest
       await store.settle({ taskId, token, nowMs: Date.now(), entries: [aStep("compensation:/a", 1)] });
       expect(await store.recorded(taskId)).toBeUndefined();
       expect((await store.journal(taskId)).map(({ key }) => key).toSorted()).toEqual(["step:a", "step:compensation:/a"]);
+    });
+
+    describe("a task that keeps its content", () => {
+      const given = { text: "x".repeat(2_000) };
+      const keeping = { arguments: given, keepsContent: true } as const;
+
+      test.each([
+        ["completed", (taskId: string, token: string) => life.finish(taskId, token)],
+        ["cancelled", (taskId: string) => life.cancel(taskId)],
+      ] as const)("is returned whole once it is %s, with its feed and its receipts", async (status, end) => {
+        const taskId = await life.parked([anAsk("size"), anAsk("open")], keeping);
+        await life.answer(taskId, "size", "4");
+        const token = await life.begin({ taskId, run: 2 });
+        await record(taskId, token, aStep("hold", "held", 2));
+        await store.report({ taskId, token, nowMs: Date.now(), items: [{ type: "progress", progress: 1 }] });
+        await end(taskId, token);
+
+        const recorded = await store.recorded(taskId);
+        if (recorded?.type !== "recorded") throw new Error("the task is not there");
+        expect(recorded.task).toMatchObject({ status, call: { arguments: given, keepsContent: true, seed: expect.any(String) } });
+        expect(recorded.journal.get("ask:size")?.outcome).toMatchObject({ type: "answer" });
+        expect(recorded.journal.get("ask:open")?.outcome).toEqual({ type: "closed" });
+        expect(recorded.journal.get("step:hold")?.outcome).toEqual({ type: "value", value: "held" });
+        expect((await store.feed(taskId, undefined)).items).toEqual([{ type: "progress", progress: 1 }]);
+        expect((await store.journal(taskId)).map(({ key }) => key).toSorted()).toEqual(["ask:open", "ask:size", "step:hold"]);
+        expect(await life.answer(taskId, "size", "4")).toEqual({ receipt: "duplicate" });
+        expect(await life.answer(taskId, "size", "5")).toEqual({ receipt: "late" });
+        expect(await life.load(taskId)).toMatchObject({ status, call: { keepsContent: true } });
+      });
+
+      test("has the arguments of its last restart and what was recorded since", async () => {
+        const taskId = await life.create(keeping);
+        const token = await life.begin({ taskId, run: 1 });
+        await record(taskId, token, aStep("before", 1));
+        const rest = { entries: [], asks: [], dueAtMs: Date.now(), attempt: 0, graceMs: GRACE_MS };
+        await store.park({ taskId, token, nowMs: Date.now(), ...rest, restart: { arguments: { text: "again" } } });
+        const next = await life.begin({ taskId, run: 2 });
+        await record(taskId, next, aStep("after", 1));
+        await life.finish(taskId, next);
+        const recorded = await store.recorded(taskId);
+        expect(recorded).toMatchObject({ type: "recorded", task: { call: { arguments: { text: "again" } } } });
+        expect(recorded?.type === "recorded" && [...recorded.journal.keys()]).toEqual(["step:after"]);
+      });
+
+      test("keeps the record of its compensation too", async () => {
+        const taskId = await life.create({ ...keeping, compensates: true });
+        const first = await life.begin({ taskId, run: 1 });
+        const outcome = { type: "error", error: { code: 1, message: "no" } } as const;
+        await store.finish({ taskId, token: first, nowMs: Date.now(), entries: [aStep("a", 1)], outcome, owes: "failed" });
+        const token = await life.begin({ taskId, run: 2 });
+        await store.settle({ taskId, token, nowMs: Date.now(), entries: [aStep("compensation:/a", 1)] });
+        const recorded = await store.recorded(taskId);
+        expect(recorded).toMatchObject({ type: "recorded", task: { status: "failed", call: { arguments: given } } });
+        expect(recorded?.type === "recorded" && [...recorded.journal.keys()].toSorted()).toEqual(["step:a", "step:compensation:/a"]);
+      });
+
+      test("is gone with its retention, whole", async () => {
+        const taskId = await life.create({ ...keeping, retentionMs: 300 });
+        const token = await life.begin({ taskId, run: 1 });
+        await store.report({ taskId, token, nowMs: Date.now(), items: [{ type: "progress", progress: 1 }] });
+        await life.finish(taskId, token);
+        expect(await store.recorded(taskId)).toMatchObject({ type: "recorded" });
+        await until(async () => (await store.recorded(taskId)) === undefined);
+        expect(await store.journal(taskId)).toEqual([]);
+        expect((await store.feed(taskId, undefined)).items).toEqual([]);
+      });
+
+      test("leaves nothing if it is not kept after its end", async () => {
+        const taskId = await life.create({ ...keeping, retentionMs: 0 });
+        await life.finish(taskId, await life.begin({ taskId, run: 1 }));
+        expect(await store.recorded(taskId)).toBeUndefined();
+      });
     });
 
     test("returns nothing for a missing task", async () => {
