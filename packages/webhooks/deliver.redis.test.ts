@@ -1,4 +1,5 @@
 /** Webhooks with a real receiver: it verifies with the library of Standard Webhooks, fails, stalls, redirects and lies. */
+import type { KeyObject } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { followOccurrences, type OccurrenceFeed } from "@parley/core";
@@ -65,7 +66,7 @@ const life = () => aLife(redis.store, () => redis.newTaskId());
 const base = () => `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
 
 function webhook(more: Partial<Webhook> = {}): Webhook {
-  const key = keyOfSecret(SECRET) as Buffer;
+  const key = keyOfSecret(SECRET) as KeyObject;
   return {
     name: "ops",
     url: new URL(`${base()}/hook`),
@@ -279,8 +280,8 @@ describe("a webhook", () => {
   });
 
   test("is signed with the new and the old secret while one is replaced", async () => {
-    const other = keyOfSecret(`whsec_${Buffer.alloc(24, 9).toString("base64")}`) as Buffer;
-    await deliver({ keys: [other, keyOfSecret(SECRET) as Buffer] });
+    const other = keyOfSecret(`whsec_${Buffer.alloc(24, 9).toString("base64")}`) as KeyObject;
+    await deliver({ keys: [other, keyOfSecret(SECRET) as KeyObject] });
     await life().parked([anAsk("size")]);
     await expect.poll(() => received.map(({ isVerified }) => isVerified)).toEqual([true]);
   });

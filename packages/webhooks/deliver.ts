@@ -30,7 +30,7 @@ import {
   cursorOfPlace,
   placeOfCursor,
 } from "@parley/core";
-import { randomUUID } from "node:crypto";
+import { type KeyObject, randomUUID } from "node:crypto";
 import { post, type Posted } from "./post.ts";
 import { signatureOf } from "./sign.ts";
 import type { Webhook } from "./webhooks-file.ts";
@@ -68,7 +68,7 @@ export interface Deliveries {
 export interface Target {
   readonly name: string;
   readonly url: URL;
-  readonly keys: readonly Buffer[];
+  readonly keys: readonly KeyObject[];
   readonly isPrivate: boolean;
   readonly caller: Caller | Operator;
   readonly filter: OccurrenceFilter;

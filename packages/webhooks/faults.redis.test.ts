@@ -7,6 +7,7 @@
  * For a long run: `WEBHOOK_EVENTS=4000 npx vitest run --project redis packages/webhooks/faults.redis.test.ts`. It prints what was done to it.
  */
 import { followOccurrences, ParleyError } from "@parley/core";
+import type { KeyObject } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -111,7 +112,7 @@ test(`none of ${EVENTS} events is lost or changed, and none overtakes another of
     };
   const { outbox } = redis;
   if (outbox === undefined) throw new Error("there is no outbox");
-  const key = keyOfSecret(SECRET) as Buffer;
+  const key = keyOfSecret(SECRET) as KeyObject;
   const url = new URL(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`);
   const clock = {
     now: redis.now,

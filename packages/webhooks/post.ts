@@ -1,13 +1,11 @@
 /**
  * One POST to an address that somebody else may have chosen: bounded in time and size, without redirects, and to public
- * addresses only unless it may be private. The address is checked where the connection is made, after the name was
- * resolved, so that a name cannot point elsewhere in between.
+ * addresses only unless it may be private (connections.ts).
  */
-import { lookup as resolve, type LookupAddress } from "node:dns";
 import * as http from "node:http";
 import * as https from "node:https";
-import type { LookupFunction } from "node:net";
-import { isPublicAddress, isPublicHost } from "./public-address.ts";
+import { AddressRefused, connectionTo } from "./connections.ts";
+import { isPublicHost } from "./public-address.ts";
 
 export interface Post {
   readonly url: URL;
@@ -25,71 +23,83 @@ export type Posted =
   | { readonly type: "answered"; readonly status: number; readonly retryAfterMs?: number; readonly text?: string }
   | { readonly type: "failed"; readonly why: "timeout" | "address_refused" | "tls_error" | "connection_refused" };
 
-class AddressRefused extends Error {}
+/** A connection that was kept had ended before it brought anything back. */
+class Ended extends Error {}
 
 const ANSWER_BYTES_MAX = 65_536;
 
-export async function post({ url, headers, body, isPrivate, timeoutMs, signal, readsAnswer = false }: Post): Promise<Posted> {
+/** Rejects only once `signal` has aborted. */
+export async function post(posting: Post): Promise<Posted> {
+  const { url, isPrivate, timeoutMs, signal } = posting;
   if (!isPrivate && !isPublicHost(url.hostname)) return { type: "failed", why: "address_refused" };
-  const timeout = AbortSignal.timeout(timeoutMs);
-  const { request } = url.protocol === "https:" ? https : http;
+  signal.throwIfAborted();
+  // One for both, since to combine signals costs more than to post.
+  const over = new AbortController();
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    over.abort();
+  }, timeoutMs);
+  const stop = () => over.abort();
+  signal.addEventListener("abort", stop);
   try {
-    return await new Promise<Posted>((answered, failed) => {
-      const sent = request(
-        url,
-        {
-          method: "POST",
-          agent: false,
-          headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
-          signal: AbortSignal.any([timeout, signal]),
-          lookup: isPrivate ? resolve : (publicOnly as LookupFunction),
-        },
-        (response) => {
-          let read = 0;
-          const chunks: Buffer[] = [];
-          const done = () =>
-            answered({
-              type: "answered",
-              status: response.statusCode ?? 0,
-              ...retryAfter(response.headers["retry-after"]),
-              ...(readsAnswer && { text: Buffer.concat(chunks).toString("utf8") }),
-            });
-          response.on("data", (chunk: Buffer) => {
-            read += chunk.length;
-            if (readsAnswer && read <= ANSWER_BYTES_MAX) chunks.push(chunk);
-            if (read > ANSWER_BYTES_MAX) {
-              done();
-              sent.destroy();
-            }
-          });
-          response.on("end", done);
-          response.on("error", failed);
-        },
-      );
-      sent.on("error", failed);
-      sent.end(body);
+    return await send(posting, { signal: over.signal, isNew: false }).catch((error: unknown) => {
+      // A receiver ends what waits when it likes, also at the moment in which it is used. It may have taken this: then it gets it twice.
+      if (error instanceof Ended) return send(posting, { signal: over.signal, isNew: true });
+      throw error;
     });
   } catch (error) {
-    if (signal.aborted && !timeout.aborted) throw error;
-    return { type: "failed", why: reasonOf(error, timeout) };
+    if (signal.aborted && !isLate) throw error;
+    return { type: "failed", why: isLate ? "timeout" : reasonOf(error) };
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
   }
 }
 
-type Found = (error: NodeJS.ErrnoException | null, address: string | LookupAddress[], family?: number) => void;
-
-function publicOnly(host: string, options: { readonly all?: boolean }, found: Found): void {
-  resolve(host, { ...options, all: true }, (error, addresses) => {
-    if (error) return found(error, "");
-    const [first, ...others] = addresses.filter(({ address }) => isPublicAddress(address));
-    if (!first) return found(new AddressRefused(`${host} has no public address`), "");
-    if (options.all) found(null, [first, ...others]);
-    else found(null, first.address, first.family);
+function send(
+  { url, headers, body, isPrivate, readsAnswer = false }: Post,
+  { signal, isNew }: { readonly signal: AbortSignal; readonly isNew: boolean },
+): Promise<Posted> {
+  const { request } = url.protocol === "https:" ? https : http;
+  return new Promise<Posted>((answered, failed) => {
+    const sent = request(url, {
+      method: "POST",
+      headers: { ...headers, "content-length": String(Buffer.byteLength(body)) },
+      signal,
+      ...connectionTo({ url, isPrivate, isNew }),
+    });
+    sent.on("response", (response) => {
+      let read = 0;
+      const chunks: Buffer[] = [];
+      const done = () =>
+        answered({
+          type: "answered",
+          status: response.statusCode ?? 0,
+          ...retryAfter(response.headers["retry-after"]),
+          ...(readsAnswer && { text: Buffer.concat(chunks).toString("utf8") }),
+        });
+      response.on("data", (chunk: Buffer) => {
+        read += chunk.length;
+        if (readsAnswer && read <= ANSWER_BYTES_MAX) chunks.push(chunk);
+        if (read > ANSWER_BYTES_MAX) {
+          done();
+          sent.destroy();
+        }
+      });
+      response.on("end", done);
+      response.on("error", failed);
+    });
+    sent.on("error", (error: NodeJS.ErrnoException) => {
+      const isEnded = sent.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
+      failed(isEnded ? new Ended(error.message, { cause: error }) : error);
+    });
+    sent.end(body);
   });
 }
 
-function reasonOf(error: unknown, timeout: AbortSignal): Extract<Posted, { type: "failed" }>["why"] {
+function reasonOf(error: unknown): Extract<Posted, { type: "failed" }>["why"] {
   if (error instanceof AddressRefused) return "address_refused";
-  if (timeout.aborted) return "timeout";
   const { code = "" } = error as NodeJS.ErrnoException;
   return /^(ERR_TLS|ERR_SSL|EPROTO|CERT|DEPTH_ZERO|UNABLE_TO|SELF_SIGNED)/.test(code) ? "tls_error" : "connection_refused";
 }

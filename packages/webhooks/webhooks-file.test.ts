@@ -1,10 +1,8 @@
+import { KeyObject } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { hostname, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { post } from "./post.ts";
 import { isPublicAddress, isPublicHost } from "./public-address.ts";
 import { readWebhooks, WEBHOOKS_MAX, WebhooksError } from "./webhooks-file.ts";
 
@@ -39,7 +37,7 @@ test("a file names where to post, what, and with which secret", () => {
     name: "ops",
     events: ["ask.opened", "ask.reminded", "ask.settled", "task.ended"],
     isPrivate: false,
-    keys: [expect.any(Buffer)],
+    keys: [expect.any(KeyObject)],
   });
   expect(bot).toMatchObject({ events: ["ask.opened"], tool: "refund", tenant: "acme", isPrivate: true, keys: { length: 2 } });
   expect(bot?.url.href).toBe("http://bot:8080/x");
@@ -107,25 +105,4 @@ test("public addresses, and all others", () => {
   for (const address of [...others, ...six]) expect(isPublicAddress(address), address).toBe(false);
   for (const host of ["localhost", "a.localhost", "[::1]", "127.0.0.1"]) expect(isPublicHost(host), host).toBe(false);
   expect(isPublicHost("a.example")).toBe(true);
-});
-
-test("a name that resolves to a private address is not connected to", async () => {
-  let requests = 0;
-  const server = createServer((_request, response) => {
-    requests += 1;
-    response.end();
-  });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
-  const given = { headers: {}, body: "{}", timeoutMs: 5_000, signal: new AbortController().signal };
-  const refused = { type: "failed", why: "address_refused" };
-  // This machine's own name resolves to loopback or to a private address, or to none.
-  expect(await post({ ...given, url: new URL(`http://${hostname()}:${port}/`), isPrivate: false })).toMatchObject({ type: "failed" });
-  expect(await post({ ...given, url: new URL(`http://2130706433:${port}/`), isPrivate: false })).toEqual(refused);
-  expect(requests).toBe(0);
-  expect(await post({ ...given, url: new URL(`http://127.0.0.1:${port}/`), isPrivate: true })).toMatchObject({
-    type: "answered",
-    status: 200,
-  });
 });

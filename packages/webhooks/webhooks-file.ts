@@ -1,4 +1,5 @@
 /** The operator's file of webhooks, in YAML or JSON (which is YAML). Read once, at the start of a worker. */
+import type { KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { OCCURRENCE_TYPES, type OccurrenceType } from "@parley/core";
 import { parseDocument } from "yaml";
@@ -10,7 +11,7 @@ export interface Webhook {
   readonly name: string;
   readonly url: URL;
   /** What signs: the first of the file and, while it is replaced, the one before. */
-  readonly keys: readonly Buffer[];
+  readonly keys: readonly KeyObject[];
   readonly events: readonly OccurrenceType[];
   readonly tool?: string;
   readonly tenant?: string;
