@@ -1,6 +1,6 @@
 /** People who are not logged in are sent to the provider and back. test/e2e/login.e2e.test.ts uses a real provider and a browser. */
 import { randomBytes } from "node:crypto";
-import { ParleyError } from "@parley/core";
+import { type Caller, ParleyError } from "@parley/core";
 import type { Login } from "@parley/identity";
 import { catalogue, defineTool } from "@parley/sdk";
 import type { DepositSeal } from "@parley/node";
@@ -24,7 +24,8 @@ function provider(finish: Login["finish"] = async () => callerNamed("ann")): Log
     async start(as) {
       const state = `${(count += 1)}`.padStart(12, "0").padEnd(43, "s");
       const other = as?.asAnother === true ? "&prompt=login" : "";
-      return { url: `https://id.example.com/auth?state=${state}${other}`, state, verifier: "v".repeat(43) };
+      const required = as?.required ? `&required=${encodeURIComponent(JSON.stringify(as.required))}` : "";
+      return { url: `https://id.example.com/auth?state=${state}${other}${required}`, state, verifier: "v".repeat(43) };
     },
     finish,
   };
@@ -247,6 +248,71 @@ describe("a person who is logged in with the wrong account", () => {
     expect(refused.status).toBe(403);
     expect(addressIn(text, OTHER)).toBe(`/below/login?back=${encodeURIComponent(PAGE)}`);
     expect(text).not.toContain("You are logged in");
+  });
+});
+
+describe("a question that needs another login", () => {
+  const pay = defineTool({
+    name: "pay",
+    run: async (_args, ctx) =>
+      String(await ctx.confirm("sure", { message: "Pay?", assurance: { within: "15 minutes", acr: ["gold"], amr: ["mfa"] } })),
+  });
+  const NOT_YET = "Log in again";
+
+  /** `stated`: by the provider, login by login. */
+  async function asked(...stated: (Caller["login"] | undefined)[]) {
+    const login = provider(async () => {
+      const facts = stated.shift();
+      return callerNamed("ann", facts && { login: facts });
+    });
+    const opened = await browser(login, 1, catalogue([pay]));
+    const { result } = await rpc(opened.fronts[0]!, "tools/call", { name: "pay", arguments: {} }, { principal: "ann" });
+    const taskId = String(result!["taskId"]);
+    await until(async () => (await opened.services.store.load(taskId))?.status === "input_required");
+    await opened.logIn();
+    const path = `/asks/${taskId}/sure`;
+    const page = async () => await (await opened.get(path)).text();
+    const again = async () => {
+      const address = addressIn(await page(), /<a class="button main" href="([^"]*)" data-key="a">Log in again</);
+      const away = await opened.get(address.slice("/below".length));
+      return {
+        away: new URL(away.headers.get("location")!).searchParams,
+        back: await opened.get(`/login/callback?code=c&state=${stateOf(away)}`),
+      };
+    };
+    return { ...opened, path, page, again };
+  }
+  const fits = { atMs: Date.now(), acr: "gold", amr: ["mfa"] };
+
+  test("leads to it, asks the provider for it, and back to the form", async () => {
+    const { page, again, path } = await asked(undefined, fits);
+    expect(await page()).toContain(NOT_YET);
+    const { away, back } = await again();
+    expect(JSON.parse(away.get("required")!)).toEqual({ by: "login", withinMs: 900_000, acr: ["gold"], amr: ["mfa"] });
+    expect([back.status, back.headers.get("location")]).toEqual([303, `${PUBLIC}${path}`]);
+    expect(await page()).toContain('value="yes"');
+  });
+
+  test.each<[string, Caller["login"] | undefined]>([
+    ["nothing of the login", undefined],
+    ["an older login", { ...fits, atMs: Date.now() - 16 * 60_000 }],
+    ["another class", { ...fits, acr: "tin" }],
+    ["another method", { ...fits, amr: ["pwd"] }],
+  ])("says so if the provider states %s all the same, and leads nobody in a circle", async (_what, stated) => {
+    const { page, again, path, logged } = await asked(undefined, stated);
+    const { back } = await again();
+    const text = await back.text();
+    expect([back.status, text.includes(`<a href="${PUBLIC}${path}">Back to the question</a>`)]).toEqual([403, true]);
+    expect(logged.filter(({ message }) => message === "login states less than an answer requires")).toHaveLength(1);
+    expect(await page()).toContain(NOT_YET);
+  });
+
+  test("comes of no address that somebody made up", async () => {
+    const { get, path } = await asked(undefined);
+    const back = encodeURIComponent(path);
+    for (const query of ["within=1", "within=1e10", "within=soon", `acr=${"x".repeat(300)}`, "amr=%0d%0aa"])
+      expect([query, (await get(`/login?again=yes&back=${back}&${query}`)).status]).toEqual([query, 401]);
+    expect((await get(`/login?again=yes&back=https%3A%2F%2Fevil.example%2F`)).status).toBe(401);
   });
 });
 

@@ -99,7 +99,8 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const keys = stateKeys(secrets);
     const verified =
       identity && createIdentity(identity, { log, now: redis.now, elapsedMs: () => performance.now(), apiKeys: redis.apiKeys });
-    const login = identity?.login && verified && createLogin(identity.login, identity, { identify: verified.identify, log });
+    const login =
+      identity?.login && verified && createLogin(identity.login, identity, { identify: verified.identify, log, now: redis.now });
     const seal = depositSeal(secrets);
     const authenticate = verified ? byCredentials(verified) : anonymous;
     const { upstreams: file } = config;

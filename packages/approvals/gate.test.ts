@@ -374,6 +374,28 @@ test("a rule says when people are reminded, who is asked as well, and whether th
   });
 });
 
+test("a rule says how whoever approves must be identified, and no other approval counts", async () => {
+  const recent = { assurance: { within: "15 minutes", amr: ["mfa"] } };
+  const { gated } = behind(wiring().tool, rulesOf({ default: "allow", rules: [{ ...BY_OPS, ...recent }] }));
+  const waiting = await startTool(gated, { amount: 40 });
+  expect(waiting.asks[0]?.request).toMatchObject({ about: { assurance: { by: "login", withinMs: 900_000, amr: ["mfa"] } } });
+  const ops = { principal: "op", groups: ["ops"] };
+  for (const who of [ops, { ...ops, assurance: "login", login: { at: new Date(0), amr: ["mfa"] } }] as const)
+    for (const reply of [approve, decline] as readonly Reply[])
+      await expect(waiting.answer({ [APPROVAL]: reply }, who)).rejects.toThrow("at most 15 minutes ago, by mfa");
+  await waiting.answer({ [APPROVAL]: approve }, { ...ops, assurance: "login", login: { at: waiting.now, amr: ["mfa"] } });
+  expect(waiting.asks.map(({ key }) => key)).toEqual([APPROVAL, "sure"]);
+});
+
+test("an approval that was given before its rule asked for more does not count", async () => {
+  const config = (more: object) => rulesOf({ default: "allow", rules: [{ ...BY_OPS, ...more }] });
+  const { gated, now } = behind(wiring().tool, config({}));
+  const waiting = await startTool(gated, { amount: 40 });
+  now.rules = config({ assurance: "login" });
+  await waiting.answer({ [APPROVAL]: approve });
+  expect(waiting.text).toContain("the rule or the tool has changed since");
+});
+
 test("calls that differ only in what is not shown are different questions", async () => {
   const rules = rulesOf({ default: "allow", rules: [{ ...BY_OPS, redact: ["/iban"] }] });
   const asked = async (iban: string) => (await startTool(behind(wiring().tool, rules).gated, { amount: 40, iban })).asks[0]?.digest;

@@ -237,6 +237,11 @@ test.each<[string, unknown, RegExp]>([
   ...(
     [
       ["a reminder after the end", { remind: "2d" }, "remind"],
+      ["an assurance of nothing", { assurance: {} }, "assurance"],
+      ["a login too short ago", { assurance: { within: "10s" } }, "assurance.within"],
+      ["a login of a time that is none", { assurance: { within: "soon" } }, "assurance.within"],
+      ["a class in two words", { assurance: { acr: ["very good"] } }, "assurance.acr"],
+      ["no methods", { assurance: { amr: [] } }, "assurance.amr"],
       ["a pause until a reply that nobody may ask for", { allow: ["delegate", "pause"] }, "allow"],
       ["reminders in another order", { remind: ["8h", "4h"] }, "remind"],
       ["a reminder at once", { remind: "10s" }, "remind"],
@@ -250,6 +255,16 @@ test.each<[string, unknown, RegExp]>([
     { default: "allow", rules: [{ name: "a", ...COLLEAGUE, timeout: "1d", ...more }] },
     new RegExp(`^rules\\[0\\]\\.${field} \\(a\\): `),
   ]),
+  ...["maximum", "model", { by: "login" }, 7, null].map((assurance): [string, unknown, RegExp] => [
+    `an assurance that there is not (${JSON.stringify(assurance)})`,
+    { default: "allow", rules: [{ name: "a", ...COLLEAGUE, assurance }] },
+    /^rules\[0\]\.assurance: (must be token, login, or an object with within, acr or amr|Unrecognized key: "by")$/,
+  ]),
+  [
+    "how somebody is identified whom nobody asks",
+    { default: "allow", rules: [{ name: "a", action: "deny", assurance: "login" }] },
+    /assurance \(a\): belongs to/,
+  ],
   [
     "handing on what nobody approves",
     { default: "allow", rules: [{ name: "a", action: "deny", allow: ["delegate"] }] },

@@ -11,6 +11,7 @@ import {
   type Addressees,
   ALLOWANCES,
   type AskAbout,
+  assuranceProblems,
   type Audience,
   type Call,
   canonicalJson,
@@ -24,6 +25,7 @@ import {
   type Prompt,
   QUORUM_MAX,
   REMINDERS_MAX,
+  type RequiredAssurance,
   type Tool,
 } from "@parley/core";
 import { z } from "zod";
@@ -72,7 +74,7 @@ export type Decision =
       /** JSON Pointers (RFC 6901) to arguments that the approver is not shown. */
       readonly redact: readonly string[];
       readonly risk: Risk;
-      /** What else is asked with the question: reminders, further people, and what those who are asked may do. */
+      /** What else is asked with the question: how people must be identified, reminders, further people, and what those who are asked may do. */
       readonly about?: RuleAbout;
       /** Absent: an approval is for one call. */
       readonly standing?: Standing;
@@ -82,7 +84,7 @@ export type Decision =
       readonly diff?: ComparedWith;
     };
 
-export type RuleAbout = Pick<AskAbout, "allow" | "remindMs" | "escalate">;
+export type RuleAbout = Pick<AskAbout, "allow" | "assurance" | "remindMs" | "escalate">;
 
 /** Of a yes that should have been a no. Approvals of high risk are asked for first, and marked as what cannot be undone. */
 export type Risk = z.output<typeof risk>;
@@ -148,6 +150,15 @@ const rule = z.strictObject({
   remind: z.union([time, z.array(time).min(1).max(REMINDERS_MAX)]).optional(),
   escalate: z.union([step, z.array(step).min(1).max(ESCALATIONS_MAX)]).optional(),
   allow: z.array(z.enum(ALLOWANCES)).min(1).max(ALLOWANCES.length).optional(),
+  assurance: z
+    .union(
+      [
+        z.enum(["token", "login"]),
+        z.strictObject({ within: time.optional(), acr: z.array(z.string()).optional(), amr: z.array(z.string()).optional() }),
+      ],
+      { error: "must be token, login, or an object with within, acr or amr" },
+    )
+    .optional(),
   diff: z.enum(COMPARED_WITH).optional(),
   tests: z
     .strictObject({
@@ -289,6 +300,7 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
     remind: given.remind,
     escalate: given.escalate,
     allow: given.allow,
+    assurance: given.assurance,
   };
   if (action !== "approve") {
     for (const [field, value] of Object.entries(onlyApprove)) if (value !== undefined) say(field, 'belongs to `action: "approve"`');
@@ -359,8 +371,11 @@ interface ReadAbout {
 }
 
 /** By the rules for questions of tools, which the ask would break otherwise when it is asked. */
-function readAbout({ remind, escalate, allow }: z.output<typeof rule>, { audience, timeoutMs, say }: ReadAbout): RuleAbout | undefined {
-  if (remind === undefined && escalate === undefined && allow === undefined) return undefined;
+function readAbout(
+  { remind, escalate, allow, assurance }: z.output<typeof rule>,
+  { audience, timeoutMs, say }: ReadAbout,
+): RuleAbout | undefined {
+  if (remind === undefined && escalate === undefined && allow === undefined && assurance === undefined) return undefined;
   let isReadable = true;
   const msOf = (field: string, text: string) => {
     try {
@@ -373,6 +388,7 @@ function readAbout({ remind, escalate, allow }: z.output<typeof rule>, { audienc
   };
   const about: RuleAbout = {
     ...(allow && { allow }),
+    ...(assurance !== undefined && { assurance: readAssurance(assurance, { say, msOf }) }),
     ...(remind !== undefined && { remindMs: [remind].flat().map((text) => msOf("remind", text)) }),
     ...(escalate !== undefined && {
       escalate: [escalate].flat().map(({ after, to }) => ({ afterMs: msOf("escalate", after), to: to as Audience["to"] })),
@@ -388,6 +404,20 @@ function readAbout({ remind, escalate, allow }: z.output<typeof rule>, { audienc
     for (const { path, message } of error.violations ?? []) say(path.slice(1).split("/")[0] ?? "", message);
   }
   return about;
+}
+
+function readAssurance(
+  given: NonNullable<z.output<typeof rule>["assurance"]>,
+  { say, msOf }: Pick<Reading, "say"> & { readonly msOf: (field: string, text: string) => number },
+): RequiredAssurance {
+  if (typeof given === "string") return { by: given };
+  const { within, acr, amr } = given;
+  if (within === undefined && acr === undefined && amr === undefined)
+    say("assurance", 'must have within, acr or amr; for any login, "login"');
+  const withinMs = within === undefined ? undefined : msOf("assurance.within", within);
+  const required = { by: "login" as const, ...(withinMs && { withinMs }), ...(acr && { acr }), ...(amr && { amr }) };
+  for (const { path, message } of assuranceProblems(required)) say(path.slice(1).replaceAll("/", "."), message);
+  return required;
 }
 
 function readStanding({ for: given, uses }: { readonly for: string; readonly uses: number }, say: Reading["say"]): Standing {

@@ -31,7 +31,7 @@ export const ERRORS = {
   INVALID_ANSWER: "The answer does not match what was asked; `violations` says where. The question is still open: answer again.",
   NOT_OPEN: "The question is not open: it was answered, timed out, or was never asked. tasks/get names the open questions.",
   NOT_PERMITTED:
-    "The caller may not do this: only the people who are asked may answer a question, and only the owner of a task may follow or cancel it. tasks/get shows the questions that you may answer.",
+    "The caller may not do this: only the people who are asked may answer a question, some questions need a login in a browser, and only the owner of a task may follow or cancel it. tasks/get shows the questions that you may answer.",
   TASK_FINISHED: "The task has ended and cannot change. tasks/result returns how it ended.",
   TOO_MANY_ANSWERS: "The request has more answers than the server accepts in one request. Send them in several requests.",
 

@@ -250,6 +250,8 @@ export interface Ask extends Awaited<AskRequest> {
   readonly refused?: { readonly count: number; readonly violations: readonly Violation[] };
   /** The person agreed to visit the ask's page and has not completed it. Set by the store. */
   readonly agreed?: true;
+  /** In a caller's view: the caller may answer it, but through another door than this one (callers/assurance.ts). */
+  readonly elsewhere?: true;
   /** What people do around the ask besides answering it; absent while nobody has. Set by the store. */
   readonly thread?: AskThread;
   /** The ask belongs to a child: the child's id, and the ask's key there. Set by the store. */
@@ -468,6 +470,8 @@ export interface AskAbout {
   readonly dueMs?: number;
   /** What a person should see to decide. */
   readonly context?: readonly ContextPart[];
+  /** How somebody must have been identified for their answer to count. Absent: as any answer. */
+  readonly assurance?: RequiredAssurance;
   /** What those who are asked may do besides answering. */
   readonly allow?: readonly Allowance[];
   /** When those who have not answered are reminded, in milliseconds after the question was asked, in order. */
@@ -501,6 +505,18 @@ export type Allowance = (typeof ALLOWANCES)[number];
 export const ASSURANCES = ["model", "token", "login"] as const;
 /** One of ASSURANCES. */
 export type Assurance = (typeof ASSURANCES)[number];
+
+/** What the identification of whoever answers must be (callers/assurance.ts). */
+export interface RequiredAssurance {
+  /** At least so. */
+  readonly by: Exclude<Assurance, "model">;
+  /** With `login`: how long ago they may have logged in at their provider. */
+  readonly withinMs?: number;
+  /** With `login`: one of these classes, as the provider states it (OpenID Connect, `acr`). */
+  readonly acr?: readonly string[];
+  /** With `login`: all of these methods (`amr`). */
+  readonly amr?: readonly string[];
+}
 
 /** How soon people should answer, the soonest first. */
 export const PRIORITIES = ["urgent", "high", "normal", "low"] as const;
@@ -589,6 +605,8 @@ export type Receipt =
   | { readonly type: "invalid"; readonly violations: readonly Violation[] }
   /** The ask has another audience. It stays open. */
   | { readonly type: "forbidden" }
+  /** The sender may answer, but was not identified as the ask requires. It stays open. */
+  | { readonly type: "login_required"; readonly assurance: RequiredAssurance }
   /** The task never asked this. */
   | { readonly type: "unknown" };
 

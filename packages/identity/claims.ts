@@ -3,7 +3,7 @@
  * each claim has a form and a bound, and an invalid one is refused by name.
  */
 import { createHash } from "node:crypto";
-import { type Caller, type ParleyError, typedName } from "@parley/core";
+import { type Caller, type LoginFacts, type ParleyError, typedName } from "@parley/core";
 import { refuse, shown } from "./refuse.ts";
 import type { IdentitySettings } from "./settings.ts";
 
@@ -51,6 +51,7 @@ export function callerOf({ issuer, claims, expiresAtMs }: Vouched, settings: Cla
   ]);
   const email = verifiedEmail(claims);
   const displayName = displayNameOf(claims["name"]);
+  const login = loginFactsOf(claims);
   const person = personAt({ tenant, issuer, subject, email }, settings);
   return Object.freeze({
     principal,
@@ -62,6 +63,7 @@ export function callerOf({ issuer, claims, expiresAtMs }: Vouched, settings: Cla
     ...(displayName !== undefined && { displayName }),
     groups: Object.freeze(membershipsOf(settings.groupsClaim, claims)),
     roles: Object.freeze(membershipsOf(settings.rolesClaim, claims)),
+    ...(login && { login }),
     ...(client !== undefined && { client }),
     expiresAtMs,
   });
@@ -133,6 +135,23 @@ function displayNameOf(claim: unknown): string | undefined {
     // The half of an emoji that was cut.
     .replace(/[\uD800-\uDBFF]$/, "");
   return plain === "" ? undefined : plain;
+}
+
+/** Maximum number of methods of a login. */
+const METHODS_MAX = 16;
+
+/**
+ * What is stated of the login. Undefined for nothing. What has another form is as not stated: an answer that needs it is refused, and nothing
+ * else.
+ */
+export function loginFactsOf({ auth_time: at, acr, amr }: Claims): LoginFacts | undefined {
+  const isText = (value: unknown): value is string => typeof value === "string" && value !== "" && value.length <= NAME_CHARS_MAX;
+  const facts = {
+    ...(typeof at === "number" && Number.isFinite(at) && at > 0 && at < 1e11 && { atMs: at * 1_000 }),
+    ...(isText(acr) && { acr }),
+    ...(Array.isArray(amr) && amr.length > 0 && amr.length <= METHODS_MAX && amr.every(isText) && { amr: Object.freeze([...amr]) }),
+  };
+  return Object.keys(facts).length === 0 ? undefined : Object.freeze(facts);
 }
 
 interface Identified {

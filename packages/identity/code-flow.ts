@@ -6,7 +6,7 @@
  *
  * Source: RFC 6749, 4.1 and 6; RFC 7009; RFC 7636; RFC 9207; RFC 9700, 2.1.
  */
-import { ParleyError } from "@parley/core";
+import { ParleyError, type RequiredAssurance } from "@parley/core";
 import * as oauth from "oauth4webapi";
 import { boundedFetch } from "./ask-provider.ts";
 import { unsafeAddress } from "./address.ts";
@@ -26,12 +26,17 @@ export interface CodeFlow {
   /** Resolves to the address that the person visits. `extra` are further parameters. Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
   start(asked: Asked): Promise<FlowBegun & { readonly url: string }>;
   /** Exchanges the code in the callback's `parameters` for tokens. Throws oauth4webapi's errors and those of `start`; see `flowFailure`. */
-  redeem(parameters: URLSearchParams, begun: FlowBegun, asked: Pick<Asked, "callback" | "resource">): Promise<oauth.TokenEndpointResponse>;
+  redeem(parameters: URLSearchParams, begun: FlowBegun, asked: Pick<Asked, "callback" | "resource">): Promise<Redeemed>;
   /** Throws the same errors as `redeem`. */
   refresh(refreshToken: string, resource?: string): Promise<oauth.TokenEndpointResponse>;
   /** Revokes a token. Returns false if the provider has no revocation endpoint. Throws the same errors as `redeem`. */
   revoke(token: string, type: "refresh_token" | "access_token"): Promise<boolean>;
 }
+
+export type Redeemed = oauth.TokenEndpointResponse & {
+  /** As it was received: not verified. */
+  readonly idToken?: string;
+};
 
 export interface Asked {
   readonly callback: string;
@@ -41,6 +46,8 @@ export interface Asked {
   readonly extra?: Readonly<Record<string, string>>;
   /** The provider is to let the person log in again, with another account if they like, although it knows them. */
   readonly asAnother?: boolean;
+  /** How the person is to log in, although the provider knows them. */
+  readonly required?: RequiredAssurance;
 }
 
 export interface CodeFlowSettings {
@@ -111,13 +118,14 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
   }
 
   return {
-    async start({ callback, scopes, resource, extra = {}, asAnother = false }) {
+    async start({ callback, scopes, resource, extra = {}, asAnother = false, required }) {
       const { authorization_endpoint = "", prompt_values_supported: prompts } = await provider();
       const [state, verifier] = [oauth.generateRandomState(), oauth.generateRandomCodeVerifier()];
       const url = new URL(authorization_endpoint);
       const asked = {
-        ...(asAnother && promptFor(prompts)),
+        ...(asAnother && promptFor(prompts, ["select_account", "login"])),
         ...extra,
+        ...(required && loginParameters(required, prompts)),
         response_type: "code",
         client_id: clientId,
         redirect_uri: callback,
@@ -142,7 +150,9 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
         additionalParameters,
         ...fetching,
       });
-      return await oauth.processAuthorizationCodeResponse(as, client, await tokenResponse(response));
+      const idToken = await idTokenIn(response);
+      const redeemed = await oauth.processAuthorizationCodeResponse(as, client, await tokenResponse(response));
+      return { ...redeemed, ...(idToken !== undefined && { idToken }) };
     },
     async refresh(refreshToken, resource) {
       const as = await provider();
@@ -171,19 +181,29 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
 /**
  * The response of a token endpoint, in a form that oauth4webapi reads as it is meant:
  *
- * - without an ID token. Parley uses none, so none has to be valid; oauth4webapi would refuse those of providers that sign with another
+ * - without an ID token. Parley needs none, so none has to be valid; oauth4webapi would refuse those of providers that sign with another
  *   algorithm than RS256, and of those whose issuer is not configured.
  * - with an error status if it is an error. GitHub refuses with status 200.
  */
 async function tokenResponse(response: Response): Promise<Response> {
-  const answer: unknown = await response
+  const answer = await bodyOf(response);
+  if (!answer) return response;
+  const { id_token: _, ...rest } = answer;
+  const isRefusal = response.ok && "error" in rest && !("access_token" in rest);
+  return Response.json(rest, { status: isRefusal ? 400 : response.status, headers: response.headers });
+}
+
+async function idTokenIn(response: Response): Promise<string | undefined> {
+  const answer = await bodyOf(response);
+  return typeof answer?.id_token === "string" ? answer.id_token : undefined;
+}
+
+async function bodyOf(response: Response): Promise<{ readonly id_token?: unknown } | undefined> {
+  const body: unknown = await response
     .clone()
     .json()
     .catch(() => undefined);
-  if (typeof answer !== "object" || answer === null) return response;
-  const { id_token: _, ...rest } = answer as { readonly id_token?: unknown };
-  const isRefusal = response.ok && "error" in rest && !("access_token" in rest);
-  return Response.json(rest, { status: isRefusal ? 400 : response.status, headers: response.headers });
+  return typeof body === "object" && body !== null ? body : undefined;
 }
 
 /** Why a flow failed. `reason` is the provider's error code if it is safe to show; the callback may be forged. */
@@ -210,8 +230,20 @@ export function flowFailure(error: unknown): FlowFailure {
  * A provider that does not say what it supports must support `login`. Source: OpenID Connect Core 1.0, 3.1.2.1 and 15.1; Initiating User
  * Registration via OpenID Connect 1.0, 4.1.
  */
-function promptFor(supported: unknown): { readonly prompt?: string } {
+function promptFor(supported: unknown, wanted: readonly string[]): { readonly prompt?: string } {
   const known: readonly unknown[] = Array.isArray(supported) ? supported : ["login"];
-  const prompt = ["select_account", "login"].find((value) => known.includes(value));
+  const prompt = wanted.find((value) => known.includes(value));
   return prompt === undefined ? {} : { prompt };
+}
+
+/**
+ * `max_age` makes the provider state when the person logged in, and `prompt` makes one log them in that takes no notice of it. A class can be
+ * asked for without that: the provider knows what is missing. Methods cannot be asked for. Source: OpenID Connect Core 1.0, 3.1.2.1; RFC 9470, 4.
+ */
+function loginParameters({ withinMs, acr, amr }: RequiredAssurance, prompts: unknown): Readonly<Record<string, string>> {
+  return {
+    ...((withinMs !== undefined || amr) && promptFor(prompts, ["login"])),
+    ...(withinMs !== undefined && { max_age: String(Math.floor(withinMs / 1_000)) }),
+    ...(acr && { acr_values: acr.join(" ") }),
+  };
 }

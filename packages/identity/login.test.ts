@@ -1,4 +1,4 @@
-import type { Caller } from "@parley/core";
+import type { Caller, RequiredAssurance } from "@parley/core";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { forged, type Issuer, METADATA_PATH, startIssuer } from "../../test/support/issuer.ts";
 import { METADATA_TTL_MS } from "./code-flow.ts";
@@ -31,7 +31,7 @@ function loginAt(more: Partial<LoginSettings> = {}, identify: () => Promise<Call
     ttlMs: 1_000,
     ...more,
   };
-  return createLogin(settings, { providerTimeoutMs: 5_000, allowHttp: false }, { identify, log: SILENT });
+  return createLogin(settings, { providerTimeoutMs: 5_000, allowHttp: false, clockSkewMs: 0 }, { identify, log: SILENT, now: Date.now });
 }
 
 function answering(
@@ -87,11 +87,42 @@ describe("a login", () => {
     ],
     ["that is not a JWT", "nonsense"],
     ["that is not even a text", 7],
-  ])("ignores an ID token %s, which it does not use", async (_what, id_token) => {
+  ])("ignores an ID token %s, which it does not need", async (_what, id_token) => {
     const login = loginAt();
     const { state, verifier } = await login.start();
     answering({ ...TOKEN, id_token });
     expect(await login.finish(new URLSearchParams({ code: "c", state }), { state, verifier })).toBe(CALLER);
+  });
+
+  test.each<[string, RequiredAssurance, object]>([
+    ["a recent one", { by: "login", withinMs: 90_500 }, { prompt: "login", max_age: "90" }],
+    ["one of a class", { by: "login", acr: ["gold", "platinum"] }, { acr_values: "gold platinum" }],
+    ["one by methods", { by: "login", amr: ["mfa"] }, { prompt: "login" }],
+    ["any", { by: "login" }, {}],
+  ])("that must be %s is requested so, whatever else is configured", async (_what, required, wanted) => {
+    const { url } = await loginAt({ parameters: { prompt: "none", max_age: "1", acr_values: "tin", audience: "api" } }).start({ required });
+    const { prompt, max_age, acr_values } = Object.fromEntries(new URL(url).searchParams);
+    expect({ prompt, max_age, acr_values }).toEqual({ prompt: "none", max_age: "1", acr_values: "tin", ...wanted });
+  });
+
+  const ANN = { principal: "ann", names: ["sub:ann"], login: { atMs: 1_000, acr: "tin" } } as unknown as Caller;
+  const idToken = (claims: object) =>
+    forged({ alg: "ES256" }, { iss: issuer.url, sub: "ann", aud: "pages", exp: Date.now() / 1_000 + 60, ...claims }, "eA");
+  test.each<[string, object, object]>([
+    ["of this login is taken", { auth_time: 2, amr: ["mfa"] }, { atMs: 2_000, acr: "tin", amr: ["mfa"] }],
+    ["for this client among others is taken", { aud: ["x", "pages"], azp: "pages", acr: "gold" }, { atMs: 1_000, acr: "gold" }],
+    ["of another person is not", { sub: "bob", acr: "gold" }, ANN.login!],
+    ["of another issuer is not", { iss: "https://evil.example", acr: "gold" }, ANN.login!],
+    ["for another client is not", { aud: "other", acr: "gold" }, ANN.login!],
+    ["for another client among others is not", { aud: ["other", "pages"], azp: "other", acr: "gold" }, ANN.login!],
+    ["that has expired is not", { exp: Date.now() / 1_000 - 1, acr: "gold" }, ANN.login!],
+    ["in another form is not", { auth_time: "2", acr: ["gold"], amr: "mfa" }, ANN.login!],
+    ["without bounds is not", { auth_time: 1e12, acr: "x".repeat(257), amr: Array.from({ length: 17 }, () => "m") }, ANN.login!],
+  ])("takes what the provider states of it: what an ID token %s", async (_what, claims, login) => {
+    const begun = loginAt({}, async () => ANN);
+    const { state, verifier } = await begun.start();
+    answering({ ...TOKEN, id_token: idToken(claims) });
+    expect(await begun.finish(new URLSearchParams({ code: "c", state }), { state, verifier })).toEqual({ ...ANN, login });
   });
 
   test.each([

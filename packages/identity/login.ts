@@ -6,8 +6,10 @@
  *
  * Source: RFC 6749, 4.1; RFC 7636; RFC 9207; RFC 9700, 2.1.
  */
-import type { Caller, Log, ParleyError } from "@parley/core";
-import { type Asked, createCodeFlow, type FlowBegun, flowFailure } from "./code-flow.ts";
+import { type Caller, type Log, type LoginFacts, type ParleyError, typedName } from "@parley/core";
+import { decodeJwt } from "jose";
+import { loginFactsOf } from "./claims.ts";
+import { type Asked, createCodeFlow, type FlowBegun, flowFailure, type Redeemed } from "./code-flow.ts";
 import type { Identity } from "./identity.ts";
 import { refuse } from "./refuse.ts";
 import { type IdentitySettings, LOGIN_CALLBACK_PATH, type LoginSettings } from "./settings.ts";
@@ -23,16 +25,18 @@ export interface Login {
   /** Whether browsers reach this server over https. If not, it is only reachable on this machine. */
   readonly isSecure: boolean;
   /** Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
-  start(as?: Pick<Asked, "asAnother">): Promise<LoginBegun & { readonly url: string }>;
+  start(as?: Pick<Asked, "asAnother" | "required">): Promise<LoginBegun & { readonly url: string }>;
   /**
-   * Completes a login with the callback's `parameters`. `client` is the address that it came from, if that is known. Throws LOGIN_REFUSED, the
-   * errors of tokens, OVERLOADED, PROVIDER_UNAVAILABLE and PROVIDER_INVALID.
+   * Completes a login with the callback's `parameters`. `client` is the address that it came from, if that is known. Whether the person logged
+   * in as they were asked to is not known: the Caller has what the provider states (`login`). Throws LOGIN_REFUSED, the errors of tokens,
+   * OVERLOADED, PROVIDER_UNAVAILABLE and PROVIDER_INVALID.
    */
   finish(parameters: URLSearchParams, begun: LoginBegun, client?: string): Promise<Caller>;
 }
 
 export interface LoginPorts extends Pick<Identity, "identify"> {
   readonly log: Log;
+  readonly now: () => number;
 }
 
 /** Maximum number of codes that one front end redeems at once, each of another login: a browser that repeats its callback takes one place. */
@@ -49,8 +53,8 @@ interface Redemption {
 
 export function createLogin(
   settings: LoginSettings,
-  { providerTimeoutMs: timeoutMs, allowHttp }: Pick<IdentitySettings, "providerTimeoutMs" | "allowHttp">,
-  { identify, log }: LoginPorts,
+  { providerTimeoutMs: timeoutMs, allowHttp, clockSkewMs }: Pick<IdentitySettings, "providerTimeoutMs" | "allowHttp" | "clockSkewMs">,
+  { identify, log, now }: LoginPorts,
 ): Login {
   const { issuer, client: clientId, secret, endpoints, scopes, resource, parameters: extra, callback, ttlMs } = settings;
   const what = `the login at ${issuer}`;
@@ -58,19 +62,33 @@ export function createLogin(
   /** By the state of the login. */
   const atWork = new Map<string, Redemption>();
 
-  async function redeemed(parameters: URLSearchParams, begun: LoginBegun): Promise<string> {
+  async function redeemed(parameters: URLSearchParams, begun: LoginBegun): Promise<Redeemed> {
     try {
-      return (await flow.redeem(parameters, begun, { callback, resource })).access_token;
+      return await flow.redeem(parameters, begun, { callback, resource });
     } catch (error) {
       throw loginError(what, error);
     }
   }
 
   async function completed(parameters: URLSearchParams, begun: LoginBegun): Promise<Caller> {
-    const token = await redeemed(parameters, begun);
-    const caller = await identify({ rawHeaders: ["authorization", `Bearer ${token}`], url: "/", address: undefined });
-    log.info({ principal: caller.principal }, "person logged in");
-    return caller;
+    const { access_token: token, idToken } = await redeemed(parameters, begun);
+    const identified = await identify({ rawHeaders: ["authorization", `Bearer ${token}`], url: "/", address: undefined });
+    const facts = { ...identified.login, ...(idToken !== undefined && factsIn(idToken, identified)) };
+    log.info({ principal: identified.principal }, "person logged in");
+    return Object.keys(facts).length === 0 ? identified : { ...identified, login: facts };
+  }
+
+  /**
+   * What the ID token states of this login; nothing if it is not about it. It comes from the provider itself, so that its signature says nothing
+   * more. Source: OpenID Connect Core 1.0, 3.1.3.7, 2 to 6 and 9.
+   */
+  function factsIn(idToken: string, { names }: Caller): LoginFacts | undefined {
+    const claims = decoded(idToken);
+    if (!claims || claims.iss !== issuer || typeof claims.sub !== "string" || !names.includes(typedName("sub", claims.sub)))
+      return undefined;
+    const audiences = [claims.aud ?? []].flat();
+    const isForUs = audiences.includes(clientId) && (audiences.length === 1 || claims["azp"] === clientId);
+    return isForUs && (claims.exp ?? 0) * 1_000 > now() - clockSkewMs ? loginFactsOf(claims) : undefined;
   }
 
   return {
@@ -91,6 +109,14 @@ export function createLogin(
       return await caller;
     },
   };
+}
+
+function decoded(token: string): ReturnType<typeof decodeJwt> | undefined {
+  try {
+    return decodeJwt(token);
+  } catch {
+    return undefined;
+  }
 }
 
 function isHttp(address: string): boolean {

@@ -5,10 +5,12 @@
 import {
   type Ask,
   type AskRequest,
+  assuranceRefusal,
   canBeAsked,
   type ClientCapabilities,
   cut,
   isForClientOnly,
+  requiredOf,
   type Task,
   type TaskStatus,
   shownName,
@@ -38,12 +40,15 @@ export function statusShown({ status, asks, asksOfOthers = [] }: Task, { capabil
 /** Undefined unless the task waits for other people, for a page, or for an ask that needs more than these capabilities. */
 export function waitingMessage(task: Task, reader: Reader): string | undefined {
   if (task.status !== "input_required") return undefined;
-  const apart = Object.groupBy(task.asksOfOthers ?? [], (ask) => (ask.agreed ? "onPages" : ask.tally?.mine ? "accepted" : "ofOthers"));
+  const apart = Object.groupBy(task.asksOfOthers ?? [], (ask) =>
+    ask.agreed ? "onPages" : ask.elsewhere ? "elsewhere" : ask.tally?.mine ? "accepted" : "ofOthers",
+  );
   const texts = [
     ...(apart.accepted ?? []).map((ask) => `You have accepted ${questionOf(ask.request)}, and it waits for others: ${tallyOf(ask)}.`),
     forOthers(apart.ofOthers ?? []),
     ...(apart.ofOthers ?? []).map((ask) => askedBack(task.id, ask, reader)),
     onPages(apart.onPages ?? []),
+    ...(apart.elsewhere ?? []).map((ask) => forAnotherDoor(task.id, ask, reader)),
     forAnotherClient(task, reader),
   ].filter((text) => text !== undefined);
   return texts.length === 0 ? undefined : texts.join("\n");
@@ -71,6 +76,13 @@ function askedBack(
   const text = cut(wanted.text.replaceAll(/\s+/g, " ").trim(), QUESTION_CHARS_MAX);
   const how = `${page === undefined ? "" : `at ${page}, or `}with: parley reply ${route.taskId} ${route.key} -m <text>`;
   return `${who} asks back before answering ${questionOf(request)}: "${text}". Reply ${how}`;
+}
+
+/** What the person answers themselves, but not through this client (callers/assurance.ts in core). */
+function forAnotherDoor(id: string, ask: Ask, { facts: { pageOf } }: Reader): string {
+  const { key, route = { taskId: id, key } } = ask;
+  const required = requiredOf(ask) ?? { by: "login" };
+  return `Waiting for your answer to ${questionOf(ask.request)}: ${assuranceRefusal(required, pageOf?.(route.taskId, route.key))}.`;
 }
 
 /** Pages that the person agreed to visit: they may have closed the window since. A url that is a credential is left out, since models read this. */

@@ -74,7 +74,7 @@ export type {
 } from "./generator/yields.ts";
 export type { BodyOf, EventOptions, TaskEvent } from "./asks/event.ts";
 export { Grant } from "./values/grant.ts";
-export type { AboutOptions, Escalate } from "./asks/about.ts";
+export type { AboutOptions, Escalate, LoginNeeded } from "./asks/about.ts";
 export type { WizardAnswers, WizardFile, WizardOptions, WizardPage, WizardPages, WizardResult, WizardStep } from "./asks/wizard.ts";
 export type { FilesAsk, OauthAsk, PageAsk } from "./asks/pages.ts";
 export { isModulePath, loadCatalogue } from "./define/load-catalogue.ts";

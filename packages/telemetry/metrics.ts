@@ -44,10 +44,11 @@ export function createMetrics() {
     calls: gauge("parley_calls_held", "Calls and tasks/result that are held open until their task ends."),
     draining: gauge("parley_draining", "1 from SIGTERM until the process exits, otherwise 0."),
     created: counter("parley_tasks_created_total", "Tasks created, by tool.", ["tool"]),
-    answers: counter("parley_answers_total", "Answers, by tool and receipt (accepted, duplicate, late, invalid, forbidden, unknown).", [
-      "tool",
-      "receipt",
-    ]),
+    answers: counter(
+      "parley_answers_total",
+      "Answers, by tool and receipt (accepted, duplicate, late, invalid, forbidden, login_required, unknown).",
+      ["tool", "receipt"],
+    ),
     answerWait: histogram("parley_answer_wait_seconds", "Time from an ask to its accepted answer, by tool.", PERSON, ["tool"]),
 
     // Workers.

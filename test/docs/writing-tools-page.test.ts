@@ -557,6 +557,30 @@ test("several people who must accept", async () => {
   expect(run.text).toBe("ada and eve");
 });
 
+async function transfer(ctx: Context, amount: number, payee: string) {
+  await ctx.confirm("transfer", {
+    message: `Transfer ${amount} € to ${payee}?`,
+    to: { groups: ["finance"] },
+    not: "caller",
+    assurance: { within: "15 minutes", amr: ["mfa"] },
+  });
+}
+
+test("how the answerer is identified", async () => {
+  const tool = defineTool({
+    name: "transfer",
+    run: async (_args, ctx) => {
+      await transfer(ctx, 40, "Ada");
+      return String(ctx.answeredBy("transfer")?.assurance);
+    },
+  });
+  const run = await startTool(tool);
+  await expect(run.answer({ transfer: true }, { groups: ["finance"] })).rejects.toThrow("needs a login in a browser");
+  await run.answer({ transfer: true }, { groups: ["finance"], assurance: "login", login: { at: run.now, amr: ["mfa"] } });
+  expect(run.text).toBe("login");
+  expect((await runTool(tool, {}, { answers: { transfer: true } })).text).toBe("login");
+});
+
 async function approveRefund(ctx: Context, amount: number) {
   await ctx.elicit("approve", {
     message: `Refund ${amount} €?`,

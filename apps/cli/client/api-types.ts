@@ -578,6 +578,8 @@ export interface components {
                     readonly [key: string]: unknown;
                 };
             };
+            /** @description Absent if in any way */
+            readonly assurance?: components["schemas"]["Assurance"];
             /** @description Who else is asked; absent if only the owner of the task is */
             readonly audience?: components["schemas"]["Audience"];
             /** @description With a quorum: how many people have accepted */
@@ -607,6 +609,19 @@ export interface components {
             readonly remindedAt?: string;
             /** @description Who was asked as well because nobody had answered; absent for nobody */
             readonly escalatedTo?: readonly ("tenant" | components["schemas"]["Addressees"])[];
+        };
+        readonly Assurance: {
+            /**
+             * @description `login`: on its page or in the inbox, after a login in a browser. `token`: by any client, but not by a model
+             * @enum {string}
+             */
+            readonly by: "token" | "login";
+            /** @description How long ago the person may have logged in */
+            readonly withinSeconds?: number;
+            /** @description One of these classes of a login, as the provider states it */
+            readonly acr?: readonly string[];
+            /** @description All of these methods of a login */
+            readonly amr?: readonly string[];
         };
         readonly Audience: {
             readonly to: "tenant" | components["schemas"]["Addressees"];
@@ -640,10 +655,10 @@ export interface components {
             readonly taskId: string;
             readonly key: string;
             /**
-             * @description `valid`: in a preview, this answer would count. `unknown`: there is no such question for the caller. `refused`: see `code`
+             * @description `valid`: in a preview, this answer would count. `login_required`: only an answer after a login in a browser counts. `unknown`: there is no such question for the caller. `refused`: see `code`
              * @enum {string}
              */
-            readonly receipt: "valid" | "accepted" | "duplicate" | "late" | "invalid" | "forbidden" | "unknown" | "refused";
+            readonly receipt: "valid" | "accepted" | "duplicate" | "late" | "invalid" | "forbidden" | "login_required" | "unknown" | "refused";
             /** @description How many more people must accept */
             readonly missing?: number;
             readonly violations?: readonly components["schemas"]["Violation"][];
@@ -803,6 +818,8 @@ export interface components {
                     readonly [key: string]: unknown;
                 };
             };
+            /** @description Absent if in any way */
+            readonly assurance?: components["schemas"]["Assurance"];
             /** @description Who else is asked; absent if only the owner of the task is */
             readonly audience?: components["schemas"]["Audience"];
             /** @description With a quorum: how many people have accepted */
@@ -1374,7 +1391,7 @@ export interface operations {
                     readonly "application/json": components["schemas"]["Receipt"];
                 };
             };
-            /** @description The question is put to others */
+            /** @description The question is put to others (`receipt` is `forbidden`), or needs a login in a browser, `assurance` (`login_required`); `detail` names the page */
             readonly 403: {
                 headers: {
                     readonly [name: string]: unknown;

@@ -76,6 +76,8 @@ function became({ receipt, missing = 0, violations = [], code }: BatchReceipt): 
       return `refused: ${describeProblems(violations)}`;
     case "forbidden":
       return "is put to others";
+    case "login_required":
+      return "needs a login in a browser: answer it on its page or in the inbox";
     case "unknown":
       return "is no question for you";
     case "refused":

@@ -1,6 +1,6 @@
 /** Implements `parley policy`, with the code that workers decide by. */
 import { openRulesFile, type RuleAbout } from "@parley/approvals";
-import { type Audience, type JsonObject, membershipOf, type Prompt, type Tool } from "@parley/core";
+import { assuranceText, type Audience, type JsonObject, membershipOf, type Prompt, type Tool } from "@parley/core";
 import { toolModules } from "@parley/node";
 import { loadCatalogue } from "@parley/sdk";
 import { counted } from "../terminal/counted.ts";
@@ -86,8 +86,9 @@ function namesOf(to: Audience["to"]): string {
     .join("; ");
 }
 
-function aboutLines({ remindMs = [], escalate = [], allow = [] }: RuleAbout): string[] {
+function aboutLines({ assurance, remindMs = [], escalate = [], allow = [] }: RuleAbout): string[] {
   return [
+    ...(assurance ? [`  by:       ${cleanLine(assuranceText(assurance))}`] : []),
     ...(remindMs.length > 0 ? [`  reminded: after ${remindMs.map((ms) => `${ms / 1_000} s`).join(", ")}`] : []),
     ...escalate.map(({ afterMs, to }) => `  later:    after ${afterMs / 1_000} s also ${cleanLine(namesOf(to))}`),
     ...(allow.includes("delegate") ? ["  handed on: those who are asked may hand it on to others"] : []),

@@ -25,6 +25,17 @@ export interface PageAddresses {
   origins(): readonly string[];
 }
 
+/**
+ * Where people log in and answer. Undefined without a login, where the address alone would open it, and for a called tool's question in the task
+ * that shows it: its page belongs to the task of that tool.
+ */
+export function loginPageOf(
+  { urlOf }: { readonly urlOf?: ((taskId: string, key: string) => string) | undefined },
+  { taskId, key }: { readonly taskId: string; readonly key: string },
+): string | undefined {
+  return key.includes(":") ? undefined : urlOf?.(taskId, key);
+}
+
 interface PageAddressesOptions {
   readonly publicUrl: string | undefined;
   readonly ticket: ((taskId: string, key: string) => string) | undefined;
@@ -37,12 +48,17 @@ export function pageAddresses({ publicUrl, ticket, listening }: PageAddressesOpt
   return {
     base,
     urlOf(taskId, key) {
-      const url = `${base()}${ASKS_PATH}/${taskId}/${pathOf(key)}`;
+      const url = `${base()}${askPath(taskId, key)}`;
       return ticket ? `${url}?k=${ticket(taskId, key)}` : url;
     },
     inbox: () => `${base()}${INBOX_PATH}${ticket ? `?k=${ticket("", "")}` : ""}`,
     origins: () => [...new Set([publicUrl, listening()].flatMap((url) => (url ? [new URL(url).origin] : [])))],
   };
+}
+
+/** Below the address of the server. */
+export function askPath(taskId: string, key: string): string {
+  return `${ASKS_PATH}/${encodeURIComponent(taskId)}/${pathOf(key)}`;
 }
 
 /** Keeps the slashes between the names of branches, because some proxies decode %2F and others refuse it. */

@@ -1,5 +1,5 @@
 /** Who opens the page of an ask. If callers log in, visitors log in too. Without identity, the address alone opens the page. */
-import { ParleyError } from "@parley/core";
+import { ParleyError, type RequiredAssurance } from "@parley/core";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { anonymous, type Authenticate } from "./caller.ts";
 
@@ -11,6 +11,8 @@ export interface Visitors {
   readonly ticket: ((taskId: string, key: string) => string) | undefined;
   /** Sends a person who is not logged in to the provider, which sends them back to this page. Undefined if there is no login. */
   readonly logIn?: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+  /** Where a person logs in as an answer requires, and comes back to `back`, a page of this server. Undefined if there is no login. */
+  readonly again?: (required: RequiredAssurance, back: string) => string;
   /** How a person who has logged in with this browser changes that. Undefined for everyone else. Called after `authenticate`. */
   readonly account?: (request: FastifyRequest) => Account | undefined;
   /** Whether the login with which this request came has been ended since. Undefined if there is none. Throws UNAVAILABLE. */

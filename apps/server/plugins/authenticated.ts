@@ -10,15 +10,18 @@ declare module "fastify" {
     readonly caller: Caller;
     /** How the person who opens a page can change who they are. */
     account: Account | undefined;
+    /** Where the person who opens a page logs in as an answer requires. */
+    again: Visitors["again"];
   }
 }
 
 const CALLER = Symbol("caller");
 
-/** Adds `caller` and `account` to every request. Reading `caller` throws until the request's scope has authenticated the request. */
+/** Adds `caller`, `account` and `again` to every request. Reading `caller` throws until the request's scope has authenticated the request. */
 export function declareCaller(server: FastifyInstance): void {
   server.decorateRequest(CALLER, undefined);
   server.decorateRequest("account", undefined);
+  server.decorateRequest("again", undefined);
   server.decorateRequest("caller", {
     getter() {
       const caller = this.getDecorator<Caller | undefined>(CALLER);
@@ -58,10 +61,11 @@ export function authenticated(scope: FastifyInstance, { authenticate, resource, 
   });
 }
 
-/** Authenticates the visitors of pages, which say who is logged in. */
-export function visited(scope: FastifyInstance, { authenticate, account }: Visitors, log: Log): void {
+/** Authenticates the visitors of pages, which say who is logged in and where they do so again. */
+export function visited(scope: FastifyInstance, { authenticate, account, again }: Visitors, log: Log): void {
   authenticated(scope, { authenticate, resource: undefined, log });
   scope.addHook("onRequest", async (request) => {
     request.account = account?.(request);
+    request.again = again;
   });
 }

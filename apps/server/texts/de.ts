@@ -201,6 +201,7 @@ export const DE: Texts = {
     receipts: "Quittungen",
     counted: "{good} von {count} Antworten zählen.",
     why: {
+      login: "verlangt eine andere Anmeldung: Öffnen Sie sie",
       risky: "kann nicht rückgängig gemacht werden und wird deshalb einzeln beantwortet",
       other: "hat ein anderes Formular",
       elsewhere: "wird auf einer eigenen Seite beantwortet",
@@ -213,6 +214,7 @@ export const DE: Texts = {
       missing: "zählt; {count} weitere müssen zustimmen",
       late: "ist nicht mehr offen",
       invalid: "nicht angenommen: {problems}",
+      login: "verlangt eine andere Anmeldung",
       busy: "nicht gesendet: zu viele auf einmal",
       unsure: "ungewiss: öffnen Sie sie, um es zu sehen",
     },
@@ -282,6 +284,18 @@ export const DE: Texts = {
     back: "Zurück",
     dismiss: "Schließen",
     messages: "Meldungen",
+  },
+
+  /** What an answer needs before it counts (assurance). */
+  assurance: {
+    needs: "Verlangt",
+    login: "Für eine Antwort müssen Sie sich in diesem Browser anmelden.",
+    within: "Für eine Antwort darf Ihre Anmeldung höchstens {time} her sein.",
+    acr: "Ihr Anbieter muss bestätigen, dass sie von dieser Art war: {values}.",
+    amr: "Ihr Anbieter muss bestätigen, dass Sie dies benutzt haben: {values}.",
+    again: "Neu anmelden",
+    back: "Zurück zur Frage",
+    noLogin: "Hier kann sich niemand anmelden.",
   },
 
   question: {
@@ -577,6 +591,16 @@ export const DE: Texts = {
       title: "Nicht weitergegeben",
       sentence:
         "Diese Frage kann nicht weitergegeben werden: Ihr Werkzeug erlaubt es nicht, sie wurde an Ihrer Stelle beantwortet, oder sie wurde zu oft weitergegeben. Es wurde nichts geändert.",
+    },
+    "login-required": {
+      title: "Neu anmelden",
+      sentence:
+        "Ihre Antwort wurde nicht gesendet, weil die Frage eine andere Anmeldung verlangt. Was Sie eingegeben haben, ist noch da, wenn Sie zurückgehen.",
+    },
+    "login-unmet": {
+      title: "Angemeldet, aber nicht wie verlangt",
+      sentence:
+        "Sie sind angemeldet, aber Ihr Anbieter bestätigt nicht, dass es so geschah, wie die Frage verlangt: gerade eben, oder auf die Art, die sie nennt. Wer diesen Server betreibt, kann herausfinden, warum.",
     },
     "of-others": { title: "Nicht für Sie", sentence: "Diese Frage ist für eine andere Person." },
     unknown: { title: "Nicht gefunden", sentence: "Diese Frage gibt es nicht, sie ist nicht für Sie, oder sie ist nicht mehr offen." },

@@ -209,6 +209,7 @@ export const EN = {
     receipts: "Receipts",
     counted: "{good} of {count} answers counted.",
     why: {
+      login: "needs another login: open it",
       risky: "cannot be undone, so it is answered by itself",
       other: "has another form",
       elsewhere: "is answered on a page of its own",
@@ -221,6 +222,7 @@ export const EN = {
       missing: "counted; {count} more must accept",
       late: "is no longer open",
       invalid: "not accepted: {problems}",
+      login: "needs another login",
       busy: "not sent: too many at once",
       unsure: "not known: open it to see",
     },
@@ -292,6 +294,18 @@ export const EN = {
     back: "Back",
     dismiss: "Close",
     messages: "Messages",
+  },
+
+  /** What an answer needs before it counts (assurance). */
+  assurance: {
+    needs: "Needs",
+    login: "An answer needs your login in this browser.",
+    within: "An answer needs a login of at most {time} ago.",
+    acr: "Your provider must state that it was of this kind: {values}.",
+    amr: "Your provider must state that you used: {values}.",
+    again: "Log in again",
+    back: "Back to the question",
+    noLogin: "Nobody can log in here.",
   },
 
   question: {
@@ -580,6 +594,15 @@ export const EN = {
       title: "Not handed on",
       sentence:
         "This question cannot be handed on: its tool does not allow it, it was answered in your place, or it was handed on too often. Nothing was changed.",
+    },
+    "login-required": {
+      title: "Log in again",
+      sentence: "Your answer was not sent, because the question needs another login. What you typed is still there when you go back.",
+    },
+    "login-unmet": {
+      title: "Logged in, but not as needed",
+      sentence:
+        "You are logged in, but your provider does not state that it was as the question needs: soon enough, or in the way that it names. Whoever runs this server can find out why.",
     },
     "of-others": { title: "Not for you", sentence: "This question is for another person." },
     unknown: { title: "Not found", sentence: "This question does not exist, is not for you, or is no longer open." },

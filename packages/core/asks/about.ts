@@ -2,10 +2,12 @@
  * What a tool says about a question besides asking it: how urgent it is, when an answer is wanted, and what the person
  * should see to decide.
  *
- *   B1  The context is part of what was asked: an answer counts for the context that the person was shown (I4).
+ *   B1  The context and the required assurance are part of what was asked: an answer counts for the context that the person was shown, and as
+ *       surely as it was asked for (I4).
  *   B2  Priority, due, what is allowed, reminders and escalations (prompts.ts) are not: they do not change what is answered, so changed code may
  *       change them. An ask that is open keeps those it was asked with.
  */
+import { assuranceProblems } from "../callers/assurance.ts";
 import {
   type Allowance,
   ALLOWANCES,
@@ -16,6 +18,7 @@ import {
   type Json,
   PRIORITIES,
   type Priority,
+  type RequiredAssurance,
   type Violation,
 } from "../task.ts";
 
@@ -37,12 +40,14 @@ export function priorityOf(request: AskRequest | EventRequest): Priority {
 export function identityOf<R extends AskRequest | EventRequest>(request: R): R {
   const { about, ...rest } = request as R & { readonly about?: AskAbout };
   if (!about) return request;
-  return { ...rest, ...(about.context && { about: { context: about.context } }) } as R;
+  const { context, assurance } = about;
+  const kept = { ...(context && { context }), ...(assurance && { assurance }) };
+  return { ...rest, ...((context || assurance) && { about: kept }) } as R;
 }
 
 /** Tools may be written without types. `urlProblem` says what is wrong with an address. */
 export function aboutProblems(about: AskAbout, urlProblem: (url: string) => string | undefined): Violation[] {
-  const { priority, dueMs, context, allow } = about as { readonly [name in keyof AskAbout]: unknown };
+  const { priority, dueMs, context, allow, assurance } = about as { readonly [name in keyof AskAbout]: unknown };
   const problems: Violation[] = [];
   if (priority !== undefined && !PRIORITIES.includes(priority as Priority))
     problems.push({ path: "/priority", message: `must be one of ${PRIORITIES.join(", ")}` });
@@ -52,6 +57,7 @@ export function aboutProblems(about: AskAbout, urlProblem: (url: string) => stri
     problems.push({ path: "/allow", message: `must be a list of ${ALLOWANCES.join(", ")}` });
   else if (allow?.includes("pause") === true && !allow.includes("askBack"))
     problems.push({ path: "/allow", message: "must have askBack if it has pause: the deadline stands still until somebody replies" });
+  if (assurance !== undefined) problems.push(...assuranceProblems(assurance as RequiredAssurance));
   if (context === undefined) return problems;
   if (!Array.isArray(context) || context.length > CONTEXT_PARTS_MAX)
     return [...problems, { path: "/context", message: `must be a list of at most ${CONTEXT_PARTS_MAX} parts` }];

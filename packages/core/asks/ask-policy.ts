@@ -102,6 +102,15 @@ export function checkQuorum(key: string, { audience, onTimeout }: AskOptions, pr
   if (typeof onTimeout === "object") throw refused("/onTimeout", "must not be a default, which would count people who have not accepted");
 }
 
+/** Throws INVALID_ASK. Where callers are not told apart nobody logs in, so nobody could ever answer. */
+export function checkAssurance(key: string, request: AskRequest | EventRequest, principal: string): void {
+  if (aboutOf(request)?.assurance === undefined || principal !== ANONYMOUS) return;
+  const message = "needs callers with an identity; without PARLEY_AUTH=required nobody logs in";
+  throw new ParleyError("INVALID_ASK", `the ask "${key}" is invalid: /assurance ${message}`, {
+    violations: [{ path: "/assurance", message }],
+  });
+}
+
 function violationsOf(request: AskRequest, settings: AskSettings): readonly Violation[] {
   switch (request.type) {
     case "url": {

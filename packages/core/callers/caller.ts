@@ -28,10 +28,20 @@ export interface Caller {
   readonly roles: readonly string[];
   /** How this request identifies the person; absent for `token`. */
   readonly assurance?: Assurance;
+  /** What the provider states of the login behind the credentials; absent for what it does not state. */
+  readonly login?: LoginFacts;
   /** The OAuth client that acts for the caller. */
   readonly client?: string;
   /** When the credentials expire, in milliseconds since the Unix epoch; absent if they do not. */
   readonly expiresAtMs?: number;
+}
+
+/** Source: OpenID Connect Core 1.0, 2 (`auth_time`, `acr`, `amr`); RFC 9068, 2.2.1; RFC 9470. */
+export interface LoginFacts {
+  /** When the person last logged in at the provider. */
+  readonly atMs?: number;
+  readonly acr?: string;
+  readonly amr?: readonly string[];
 }
 
 /** How the caller is identified; undefined where people are not identified. */

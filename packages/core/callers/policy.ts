@@ -9,9 +9,12 @@
  *   cancel   yes                no                                  no
  *   follow   yes                no                                  no
  *
+ * An answer needs besides that the caller is identified as the ask requires (assurance.ts).
+ *
  * The owner is the principal that called. Callers of another tenant are always in the last column. Those to whom a member handed their part
  * on are members too, and who could answer an ask before it was handed to others may still read it (seats.ts).
  */
+import { isThroughDoor, requiredOf } from "./assurance.ts";
 import { ANONYMOUS, type Caller, DEFAULT_TENANT, personOf } from "./caller.ts";
 import type { SettledAsk } from "./open-asks.ts";
 import type { GrantOwner } from "./kept-grants.ts";
@@ -120,21 +123,34 @@ export function grantOwnerOf({ principal, tenant, authenticatedBy }: Caller): Gr
 
 /**
  * The task as the caller may see it; undefined if it may not. Asks that the caller need not answer are separated:
- * those with another audience, those whose page is being visited, and those that the caller has accepted and others
- * have not yet. Members of an audience see neither the task's messages to its owner nor its outcome.
+ * those with another audience, those whose page is being visited, those that need an answer through another door, and
+ * those that the caller has accepted and others have not yet. Members of an audience see neither the task's messages to its owner nor its outcome.
  */
 export function viewOf(caller: Caller, task: Task): Task | undefined {
   if (!may(caller, "read", task)) return undefined;
   // A person who agreed to visit a page is not asked again; the page does the rest.
-  const isToAnswer = (ask: Ask) => ask.agreed !== true && may(caller, "answer", task, ask) && !hasAccepted(caller, task.call, ask);
-  const asks = task.asks.filter(isToAnswer).map((ask) => tallied(caller, task, ask));
+  const isPut = (ask: Ask) => ask.agreed !== true && may(caller, "answer", task, ask) && !hasAccepted(caller, task.call, ask);
+  const isToAnswer = (ask: Ask) => isPut(ask) && !isElsewhere(caller, ask);
+  const shown = (ask: Ask): Ask => {
+    const told = tallied(caller, task, ask);
+    return isPut(ask) && isElsewhere(caller, ask) ? { ...told, elsewhere: true } : told;
+  };
+  const asks = task.asks.filter(isToAnswer).map(shown);
   if (may(caller, "follow", task)) {
     if (asks.length === task.asks.length) return asks.some(({ tally }) => tally) ? { ...task, asks } : task;
-    return { ...task, asks, asksOfOthers: task.asks.filter((ask) => !isToAnswer(ask)).map((ask) => tallied(caller, task, ask)) };
+    return { ...task, asks, asksOfOthers: task.asks.filter((ask) => !isToAnswer(ask)).map(shown) };
   }
-  const accepted = task.asks.filter((ask) => hasAccepted(caller, task.call, ask) && may(caller, "answer", task, ask));
+  const apart = task.asks.filter(
+    (ask) => !isToAnswer(ask) && may(caller, "answer", task, ask) && (isPut(ask) || hasAccepted(caller, task.call, ask)),
+  );
   const seen = seenByAsked(task, asks);
-  return accepted.length === 0 ? seen : { ...seen, asksOfOthers: accepted.map((ask) => tallied(caller, task, ask)) };
+  return apart.length === 0 ? seen : { ...seen, asksOfOthers: apart.map(shown) };
+}
+
+/** Whether no answer through this caller's door counts. How recent a login must be is decided when an answer comes. */
+function isElsewhere(caller: Caller, ask: Ask): boolean {
+  const required = requiredOf(ask);
+  return required !== undefined && !isThroughDoor(caller, required);
 }
 
 /** What members of an audience see of a task: that it exists, and what it asks them. */

@@ -455,7 +455,7 @@ export interface AgreeRequest {
 }
 
 export interface AnswerRecorded {
-  readonly receipt: Exclude<Receipt["type"], "invalid"> | "overtaken";
+  readonly receipt: Exclude<Receipt["type"], "invalid" | "login_required"> | "overtaken";
   /** The run that the caller must add. */
   readonly nextRun?: number;
 }

@@ -8,7 +8,7 @@ import { createHandClock } from "../hand-clock.fixture.ts";
 import { type Given, readingKey } from "../journal.ts";
 import { accept, askKeys, form, subject } from "../replay.fixture.ts";
 import type { Settings } from "../settings.ts";
-import type { Acceptance, Answer, AskAbout, AskRequest, EventRequest, JsonObject } from "../task.ts";
+import type { Acceptance, Answer, AskAbout, AskRequest, EventRequest, JsonObject, RequiredAssurance } from "../task.ts";
 
 const HOUR = 3_600_000;
 const SAMPLING: AskRequest = { type: "sampling", params: { messages: [], maxTokens: 1 } };
@@ -18,6 +18,7 @@ function endOf({ journal }: ReturnType<typeof subject>, id: string): number {
   const outcome = journal.get(id)?.outcome;
   return outcome?.type === "value" ? Number(outcome.value) : Number.NaN;
 }
+const needing = (assurance: RequiredAssurance): AskRequest => ({ ...form("?"), about: { assurance } }) as AskRequest;
 const until = async (isSo: () => boolean) => {
   while (!isSo()) await systemClock.sleep(1);
 };
@@ -125,6 +126,20 @@ describe("an ask", () => {
       { taskWithoutCapability: "end" },
       "asked",
     ],
+    [
+      "needs a login, which no client is needed for, there",
+      needing({ by: "login" }),
+      { principal: "alice" },
+      { taskWithoutCapability: "end" },
+      "asked",
+    ],
+    [
+      "needs a client, and is a form that it cannot show, there",
+      needing({ by: "token" }),
+      { principal: "alice" },
+      { taskWithoutCapability: "end" },
+      "unavailable",
+    ],
     ["is a form, of a client that waits for its call, there", form("?"), { hidden: true }, { taskWithoutCapability: "end" }, "asked"],
   ];
   test.each(unanswerable)("that %s: %j, %j, %j", async (_, request, facts, settings, becomes) => {
@@ -155,9 +170,12 @@ describe("an ask", () => {
     ["is answered by an early reply", { action: "decline" }, form("?"), true],
     ["with a link is answered by an early consent", { action: "accept" }, { type: "url", message: "?", url: "https://a.test/" }, true],
     ["with a page is declined early", { action: "decline" }, { type: "url", message: "?", url: "", page: { kind: "secret" } }, true],
+    ["that needs a login is answered by no early reply", { action: "accept", content: { n: 1 } }, needing({ by: "login" }), false],
+    ["that needs a client is answered by no early reply", { action: "decline" }, needing({ by: "token" }), false],
     ["with a page is not completed early", { action: "accept" }, { type: "url", message: "?", url: "", page: { kind: "secret" } }, false],
   ])("%s (%j)", async (_, reply, request, isTaken) => {
     const task = subject(async ({ ask }) => ({ ...(await ask("size", request)) }), {}, { size: { ...reply } });
+    task.called({ principal: "alice" });
     const end = await task.run();
     if (isTaken) expect(end).toMatchObject({ type: "returned", result: reply });
     else expect(askKeys(end)).toStrictEqual(["size"]);
@@ -316,6 +334,27 @@ describe("what is no policy for the deadline", () => {
     task.deploy(async ({ ask }) => ({ ...(await ask("size", form("?"), { onTimeout: "reject" as never })) }));
     task.answer("size", { action: "timeout" });
     expect(await task.run()).toMatchObject({ type: "returned", result: { action: "timeout" } });
+  });
+});
+
+describe("an assurance", () => {
+  test.each(["token", "login"] as const)("of a %s is refused where callers are not told apart: nobody could ever answer", async (by) => {
+    const message = "needs callers with an identity; without PARLEY_AUTH=required nobody logs in";
+    const task = subject(async ({ ask }) => ({ ...(await ask("approve", needing({ by }))) }));
+    task.called({ principal: "anonymous" });
+    expect(await task.run()).toMatchObject({
+      type: "threw",
+      error: { code: "INVALID_ASK", violations: [{ path: "/assurance", message }] },
+    });
+  });
+
+  test("is part of the question: code that needs more does not take an answer that was given for less", async () => {
+    const task = subject(async ({ ask }) => ({ ...(await ask("approve", form("?"))) }));
+    task.called({ principal: "alice" });
+    await task.run();
+    task.deploy(async ({ ask }) => ({ ...(await ask("approve", needing({ by: "login" }))) }));
+    task.answer("approve", accept(1));
+    expect(await task.run()).toMatchObject({ type: "diverged" });
   });
 });
 

@@ -4,10 +4,10 @@
  * An ask settles when it is answered and a sleep when its time has come, in this run or a later one. The handler can withdraw either by a signal:
  * clients then no longer show the question, and an answer that still arrives is late.
  */
-import { identityOf } from "../asks/about.ts";
+import { aboutOf, identityOf } from "../asks/about.ts";
 import { canBeAsked, isForClientOnly } from "../asks/can-be-asked.ts";
 import { checkPrompts } from "../asks/prompts.ts";
-import { checkAsk, checkDue, checkOnTimeout, checkQuorum, checkTimeout } from "../asks/ask-policy.ts";
+import { checkAsk, checkAssurance, checkDue, checkOnTimeout, checkQuorum, checkTimeout } from "../asks/ask-policy.ts";
 import { canonicalJson } from "../values/canonical-json.ts";
 import { childEndOf } from "./child-end.ts";
 import { childId } from "./child-id.ts";
@@ -173,8 +173,9 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
   }
 
   function open(call: Call, digestAsked: string, { request, options }: Asked): void {
-    // Early replies are the caller's. An ask that is addressed to others is theirs to answer.
-    const early = task.generation === 0 && !options.audience ? task.call.replies?.[call.key] : undefined;
+    const required = aboutOf(request)?.assurance;
+    // Early replies are the caller's, and come with a model's call. An ask that is addressed to others is theirs to answer.
+    const early = task.generation === 0 && !options.audience && !required ? task.call.replies?.[call.key] : undefined;
     if (early !== undefined && request.type !== "event") {
       const reply = readReply(request, early, validate);
       // A page cannot be completed in advance.
@@ -188,7 +189,8 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
         return;
       }
     }
-    if (request.type !== "event" && !options.audience && isInVain(request)) {
+    // What needs a login is answered on a page, whatever the client can show.
+    if (request.type !== "event" && !options.audience && required?.by !== "login" && isInVain(request)) {
       return settling().add({
         id: call.id,
         entry: { digest: digestAsked, calledAt: call.calledAt, outcome: { type: "answer", answer: { action: "unavailable" } } },
@@ -242,6 +244,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
         checkPrompts(call.key, asked.request, { ...asked.options, timeoutMs });
         checkOnTimeout(call.key, asked.options, asked.request);
         checkQuorum(call.key, asked.options, task.call.principal);
+        checkAssurance(call.key, asked.request, task.call.principal);
       }
       const isWithdrawn = wait(call, { ...asked.options, digest: wanted }, (settledBy) => {
         const answer = answerOf(settledBy, asked.options);

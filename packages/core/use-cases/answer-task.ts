@@ -1,5 +1,6 @@
 /** A caller answers questions of a task: finds each ask, checks the policy, validates the reply and records it. */
 import { type Actor, noteAudit, withAudit } from "../callers/audit.ts";
+import { unmet } from "../callers/assurance.ts";
 import { may, seenByAsked, viewOf } from "../callers/policy.ts";
 import { cut } from "../values/cut.ts";
 import { ParleyError } from "../errors.ts";
@@ -17,6 +18,7 @@ import {
   forbid,
   KEY_CHARS,
   recordAnswer,
+  requireLogin,
   tooLarge,
 } from "./record-answer.ts";
 import type { Services } from "./services.ts";
@@ -161,6 +163,8 @@ async function answerOne(services: Services, { actor, task, key, ask, reply, cou
     return await compareReply(services, { actor, taskId: task.id, key, reply, by });
   }
   if (!may(caller, "answer", task, ask)) return forbid(services, { actor, task }, ask);
+  const required = unmet(caller, ask, services.clock.now());
+  if (required) return requireLogin(services, { actor, task }, ask, required);
   const read = judgeReply(services, ask.request, reply);
   const invalid = async (why: readonly Violation[]): Promise<Receipt> => {
     if (countRefusals) return await refuse(services, { actor, task, ask, by, violations: why });

@@ -17,7 +17,19 @@ import { aboutOf, priorityOf } from "../asks/about.ts";
 import { isRisky } from "../asks/form.ts";
 import { isParticipant } from "../callers/seats.ts";
 import { claimOf } from "../callers/threads.ts";
-import type { Ask, AskedBack, CallerNames, CallFacts, ThreadClaim, Audience, Participant, Priority, Task, TimeoutPolicy } from "../task.ts";
+import type {
+  Ask,
+  AskedBack,
+  CallerNames,
+  CallFacts,
+  ThreadClaim,
+  Audience,
+  Participant,
+  Priority,
+  RequiredAssurance,
+  Task,
+  TimeoutPolicy,
+} from "../task.ts";
 import { invalidCursor } from "../task/invalid-cursor.ts";
 import { turns } from "../values/turns.ts";
 import type { Snooze } from "../ports/snoozes.ts";
@@ -74,6 +86,8 @@ export interface AskSummary {
   readonly priority: Priority;
   /** What follows a yes cannot be undone. */
   readonly isRisky?: true;
+  /** How somebody must be identified for their answer to count; absent if in any way. */
+  readonly assurance?: RequiredAssurance;
   /** Who else is asked; absent if only the owner is. */
   readonly audience?: Audience;
   /** With a quorum: how many have accepted. */
@@ -283,7 +297,7 @@ export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, as
   const { key, request, askedAtMs, deadlineMs, onTimeout, audience } = ask;
   const { kind } = task.call;
   const { tally } = tallied(caller, task, ask);
-  const { dueMs } = aboutOf(request) ?? {};
+  const { dueMs, assurance } = aboutOf(request) ?? {};
   const claim = claimOf(ask, task.call, nowMs);
   const comments = ask.thread?.comments ?? 0;
   const delegatedBy = delegatedByOf(caller, task, ask);
@@ -301,6 +315,7 @@ export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, as
     onTimeout,
     priority: priorityOf(request),
     ...(request.type === "form" && isRisky(request) && { isRisky: true }),
+    ...(assurance && { assurance }),
     ...(audience && { audience }),
     ...(tally && { accepted: tally.accepted }),
     ...(claim && { claimedBy: claimRead(caller, claim) }),

@@ -21,6 +21,7 @@ import {
   openOf,
   type Participant,
   type Receipt,
+  type RequiredAssurance,
   type Task,
   type Violation,
 } from "../task.ts";
@@ -68,6 +69,14 @@ export function forbid(services: Services, { actor, task }: Answering, ask: Open
   noteAudit(services, actor, () => ({ ...factOf(services, "answer", task, ask), verdict: type }));
   services.log.info({ taskId: task.id, key: ask.key, receipt: type }, "answer received");
   return { type };
+}
+
+/** Refuses an answer of somebody who may answer, but was not identified as the ask requires. */
+export function requireLogin(services: Services, { actor, task }: Answering, ask: Open, assurance: RequiredAssurance): Receipt {
+  const type = "login_required";
+  noteAudit(services, actor, () => ({ ...factOf(services, "answer", task, ask), verdict: type }));
+  services.log.info({ taskId: task.id, key: ask.key, receipt: type }, "answer received");
+  return { type, assurance };
 }
 
 /** Records the answer that settles an open ask, and adds the next run. */

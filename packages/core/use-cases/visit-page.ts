@@ -9,11 +9,12 @@
  * completed, whether the client accepted before, afterwards or never. Those who may answer the ask may open its page
  * (policy.ts), and the store decides which answer counts.
  */
+import { unmet } from "../callers/assurance.ts";
 import { may, mayReadAsk } from "../callers/policy.ts";
 import { tallied } from "../callers/quorum.ts";
-import type { Answer, Ask, JsonObject, Page, Receipt, Task, Violation } from "../task.ts";
+import type { Answer, Ask, JsonObject, Page, Receipt, RequiredAssurance, Task, Violation } from "../task.ts";
 import { answerTask, judgeReply } from "./answer-task.ts";
-import { comparedWith, forbid, recordAnswer } from "./record-answer.ts";
+import { comparedWith, forbid, recordAnswer, requireLogin } from "./record-answer.ts";
 import { notFound, readable, type TaskRef } from "./get-task.ts";
 import { requestFor } from "./read-ask.ts";
 import type { Services } from "./services.ts";
@@ -27,6 +28,8 @@ export interface OpenPage {
   readonly message: string;
   readonly page: ShownPage;
   readonly call: Task["call"];
+  /** The person must log in, or do so again, before they can answer. Absent if they need not. */
+  readonly required?: RequiredAssurance;
 }
 
 /**
@@ -60,7 +63,8 @@ export async function visitPage(services: Services, ref: PageRef): Promise<Visit
     const mayAnswer = may(caller, "answer", task, ask);
     if (found && mayReadAsk(caller, task, ask)) {
       const shown = { ...tallied(caller, task, ask), request: requestFor(caller, task, ask, ask.request) };
-      return { type: mayAnswer ? "open" : "of-others", page: { ...found, ask: shown } };
+      const required = mayAnswer ? unmet(caller, ask, services.clock.now()) : undefined;
+      return { type: mayAnswer ? "open" : "of-others", page: { ...found, ask: shown, ...(required && { required }) } };
     }
   }
   const by = isOwner ? undefined : caller.principal;
@@ -144,6 +148,8 @@ export async function leavePage(services: Services, { digest, answer, ...ref }: 
     return task && ask && visit.type === "of-others" ? forbid(services, { actor: ref, task }, ask) : { type: "late" };
   }
   if (ask.digest !== digest) return { type: "late" };
+  const required = unmet(caller, ask, services.clock.now());
+  if (required) return requireLogin(services, { actor: ref, task }, ask, required);
   const by = may(caller, "follow", task) ? undefined : caller.principal;
   const settle = () => recordAnswer(services, { actor: ref, task, ask, by, ...recorded(answer) });
   return await (services.observer?.answering({ task, key, ask }, settle) ?? settle());

@@ -64,6 +64,29 @@ describe("priority, due, context, allow, remind and escalate", () => {
     expect((await asked(["delegate"]))?.digest).toBe((await asked([]))?.digest);
   });
 
+  test("say how the answerer must be identified, which is part of what was asked, and of no reply that came with the call", async () => {
+    const asked = async (assurance: NonNullable<AboutOptions["assurance"]>) =>
+      (await startTool(asking((ctx) => ctx.text("q", { message: "?", assurance })))).asks[0];
+    const recent = await asked({ within: "15 minutes", acr: ["gold"], amr: ["mfa"] });
+    expect(recent).toMatchObject({ request: { about: { assurance: { by: "login", withinMs: 900_000, acr: ["gold"], amr: ["mfa"] } } } });
+    const all = [recent, await asked("login"), await asked("token"), await asked({ within: "1 hour" })];
+    expect(new Set(all.map((each) => each?.digest)).size).toBe(4);
+  });
+
+  test("let only those answer who are identified so, in a test as well", async () => {
+    const tool = asking((ctx) =>
+      ctx.text("q", { message: "?", to: { groups: ["finance"] }, assurance: { within: "15 minutes", amr: ["mfa"] } }),
+    );
+    const run = await startTool(tool);
+    const finance = { principal: "bob", groups: ["finance"] };
+    const refused = 'the answer to "q" needs a login in a browser, at most 15 minutes ago, by mfa';
+    for (const who of [finance, { ...finance, assurance: "login" }, { ...finance, login: { at: run.now, amr: ["mfa"] } }] as const)
+      await expect(run.answer({ q: "fine" }, who)).rejects.toThrow(refused);
+    await run.answer({ q: "fine" }, { ...finance, assurance: "login", login: { at: run.now, amr: ["mfa"] } });
+    expect(run.text).toBe("fine");
+    expect((await runTool(tool, {}, { answers: { q: "fine" }, crashAt: "every" })).text).toBe("fine");
+  });
+
   test("one time or step is a list of one, and neither is part of what was asked", async () => {
     const asked = async (about: AboutOptions) => (await startTool(asking((ctx) => ctx.text("q", { message: "?", ...about })))).asks[0];
     const one = await asked({ remind: "1 day", escalate: { after: 60_000, to: "tenant" } });
@@ -102,6 +125,16 @@ describe("priority, due, context, allow, remind and escalate", () => {
     expect(await refusal({ due: "2 hours" })).toBe("/due");
     expect(await refusal({ context: [{ type: "text" }] })).toBe("/context/0");
     for (const allow of [["everything"], [1]]) expect(await refusal({ allow })).toBe("/allow");
+    for (const assurance of ["model", "maximum", null, 1, ["login"], {}])
+      expect([assurance, await refusal({ assurance })]).toEqual([assurance, "/assurance"]);
+    expect(await refusal({ assurance: { by: "login" } })).toBe("/assurance/by");
+    for (const within of ["soon", "59 seconds", "32 days", -1])
+      expect([within, await refusal({ assurance: { within } })]).toEqual([within, "/assurance/within"]);
+    for (const name of ["acr", "amr"])
+      for (const values of ["mfa", [], ["two words"], [""], [1], ["x".repeat(257)], Array.from({ length: 11 }, (_, at) => `v${at}`)])
+        expect([values, await refusal({ assurance: { [name]: values } })]).toEqual([values, `/assurance/${name}`]);
+    const most = { within: "31 days", acr: Array.from({ length: 10 }, (_, at) => `${at}`.padEnd(256, "x")), amr: ["x"] };
+    expect((await startTool(asking((ctx) => ctx.text("q", { message: "?", assurance: most as never })))).asks).toHaveLength(1);
     for (const remind of ["soon", null]) expect(await refusal({ remind })).toBe("/remind/0");
     expect(await refusal({ remind: ["10 minutes", "2 hours"] })).toBe("/remind/1");
     expect(await refusal({ remind: Array.from({ length: 11 }, (_, at) => `${at + 1} minutes`) })).toBe("/remind");

@@ -9,6 +9,7 @@ import {
   type Json,
   parseDuration,
   type Priority,
+  type RequiredAssurance,
 } from "@parley/core";
 import { plainJson } from "../values/plain-data.ts";
 import { wrongAsk } from "./wrong-ask.ts";
@@ -34,6 +35,13 @@ export interface AboutOptions {
    */
   readonly allow?: readonly Allowance[];
   /**
+   * How somebody must be identified for their answer to count. `"login"`: by their own login in a browser, so on the question's page or in the
+   * inbox, and not through a client. `"token"`: by any client, but not by a model that passes on what they said. An object asks for a login, and
+   * says more about it, as the identity provider states it: `within`, how long ago at most, `acr`, one of these classes, `amr`, all of these
+   * methods. It is part of what was asked. Throws INVALID_ASK if callers are not identified.
+   */
+  readonly assurance?: "token" | "login" | LoginNeeded;
+  /**
    * When those who have not answered are reminded, counted from the question: `"1 day"`, or up to ten times such as `["4 hours", "1 day"]`. Each is at
    * least a minute, and before `timeout`. Who hears of it: docs/events.md.
    */
@@ -45,6 +53,15 @@ export interface AboutOptions {
   readonly escalate?: Escalate | readonly Escalate[];
 }
 
+/** What a login must be, such as `{ within: "15 minutes", amr: ["mfa"] }`. At least one of them. */
+export interface LoginNeeded {
+  /** From `"1 minute"` to `"31 days"` ago. A person who logged in before that logs in again, on the page. */
+  readonly within?: Duration;
+  /** At most 10, as the provider writes them. */
+  readonly acr?: readonly string[];
+  readonly amr?: readonly string[];
+}
+
 /** One step of `escalate`. */
 export interface Escalate {
   readonly after: Duration;
@@ -52,11 +69,15 @@ export interface Escalate {
 }
 
 /** Empty if there is nothing to say. Core checks it when the question is asked. */
-export function aboutFrom(name: string, { priority, due, context, allow, remind, escalate }: AboutOptions): { readonly about?: AskAbout } {
+export function aboutFrom(
+  name: string,
+  { priority, due, context, allow, assurance, remind, escalate }: AboutOptions,
+): { readonly about?: AskAbout } {
   const about = {
     ...(priority !== undefined && priority !== "normal" && { priority }),
     ...(due !== undefined && { dueMs: parseDuration(due) }),
     ...(allow !== undefined && { allow: [...allow] }),
+    ...(assurance !== undefined && { assurance: requiredFrom(name, assurance) }),
     ...(remind !== undefined && { remindMs: listOf(remind).map((time, index) => timeOf(name, `/remind/${index}`, time)) }),
     ...(escalate !== undefined && { escalate: listOf(escalate).map((step, index) => stepOf(name, index, step)) }),
     ...(context !== undefined && { context: plainJson(`the context of the ask "${name}"`, context as unknown as Json) as never }),
@@ -75,6 +96,24 @@ function timeOf(name: string, path: string, time: Duration): number {
     throw wrongAsk(name, path, (error as Error).message);
   }
 }
+
+/** Tools may be written without types: what is none of these is refused by core. */
+function requiredFrom(name: string, given: NonNullable<AboutOptions["assurance"]>): RequiredAssurance {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return { by: given as never };
+  const unknown = Object.keys(given).find((key) => !LOGIN_NEEDED.includes(key));
+  if (unknown !== undefined) throw wrongAsk(name, `/assurance/${unknown.slice(0, 40)}`, `is not one of ${LOGIN_NEEDED.join(", ")}`);
+  const { within, acr, amr } = given;
+  if (within === undefined && acr === undefined && amr === undefined)
+    throw wrongAsk(name, "/assurance", 'must have within, acr or amr; for any login, "login"');
+  return {
+    by: "login",
+    ...(within !== undefined && { withinMs: timeOf(name, "/assurance/within", within) }),
+    ...(acr !== undefined && { acr: plainJson(`the assurance of the ask "${name}"`, acr as unknown as Json) as never }),
+    ...(amr !== undefined && { amr: plainJson(`the assurance of the ask "${name}"`, amr as unknown as Json) as never }),
+  };
+}
+
+const LOGIN_NEEDED: readonly string[] = ["within", "acr", "amr"];
 
 /** Tools may be written without types. */
 function stepOf(name: string, index: number, step: Escalate): Escalation {

@@ -252,7 +252,7 @@ function formMessage(name: string, options: Omit<CommonOptions, "required">): st
   return messageOf(options);
 }
 
-type Waiting = "timeout" | "signal" | "to" | "not" | "priority" | "due" | "context" | "allow" | "remind" | "escalate";
+type Waiting = "timeout" | "signal" | "to" | "not" | "priority" | "due" | "context" | "allow" | "assurance" | "remind" | "escalate";
 
 function waiting({
   timeout,
@@ -265,8 +265,9 @@ function waiting({
   context,
   allow,
   remind,
+  assurance,
   escalate,
 }: Pick<CommonOptions, Waiting | "expires">): Pick<FormAsk<Schema>, Waiting> {
   const patience: Duration | undefined = timeout ?? expires;
-  return present({ timeout: patience, signal, to, not, priority, due, context, allow, remind, escalate });
+  return present({ timeout: patience, signal, to, not, priority, due, context, allow, assurance, remind, escalate });
 }

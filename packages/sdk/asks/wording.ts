@@ -81,6 +81,7 @@ const NOT_SHOWN = new Set([
   "context",
   "allow",
   "remind",
+  "assurance",
   "escalate",
 ]);
 

@@ -1,4 +1,4 @@
-import type { Audience, Caller, Task } from "@parley/core";
+import type { Ask, Audience, Caller, Task } from "@parley/core";
 import { expect, test } from "vitest";
 import { answerer, answererOf, caller } from "./people.ts";
 
@@ -31,7 +31,18 @@ test.each<[string, Audience | undefined, number, Partial<Caller>]>([
 ])("a question is answered by %s", (_, audience, before, who) => {
   const task = { call: { principal: "alice" } } as Task;
   const acceptances = Array.from({ length: before }, () => ({ by: "someone", atMs: 0 }));
-  const accepted = { needed: 3, acceptances } as unknown as NonNullable<Parameters<typeof answererOf>[1]["accepted"]>;
-  const ask = { ...(audience && { audience }), ...(before > 0 && { accepted }) };
-  expect(answererOf(task, ask)).toStrictEqual({ ...TESTER, ...who });
+  const accepted = { needed: 3, acceptances } as unknown as NonNullable<Ask["accepted"]>;
+  const request = { type: "form", message: "?", schema: {} } as const;
+  const ask = { request, ...(audience && { audience }), ...(before > 0 && { accepted }) };
+  expect(answererOf(task, ask, 0)).toStrictEqual({ ...TESTER, ...who });
+  const needed = {
+    ...ask,
+    request: { ...request, about: { assurance: { by: "login", withinMs: 60_000, acr: ["gold", "red"], amr: ["mfa"] } } },
+  } as const;
+  expect(answererOf(task, needed, 7)).toStrictEqual({
+    ...TESTER,
+    ...who,
+    assurance: "login",
+    login: { atMs: 7, acr: "gold", amr: ["mfa"] },
+  });
 });

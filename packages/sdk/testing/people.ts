@@ -1,5 +1,15 @@
 /** Who calls a tool in a test, and who answers it. */
-import { type Ask, type Assurance, type Audience, type Caller, type CallerNames, DEFAULT_TENANT, type Task, typedName } from "@parley/core";
+import {
+  type Ask,
+  type Assurance,
+  type Audience,
+  type Caller,
+  type CallerNames,
+  DEFAULT_TENANT,
+  requiredOf,
+  type Task,
+  typedName,
+} from "@parley/core";
 
 /**
  * A person other than the caller, as the identity provider describes them. Without `names`, `groups` or `roles` they
@@ -12,6 +22,8 @@ export interface Answerer {
   readonly name?: string;
   /** How they are identified; `"token"` by default. */
   readonly assurance?: Assurance;
+  /** What their identity provider states of their login: when, the class (`acr`) and the methods (`amr`). Nothing by default. */
+  readonly login?: { readonly at?: Date; readonly acr?: string; readonly amr?: readonly string[] };
   readonly names?: readonly string[];
   readonly groups?: readonly string[];
   readonly roles?: readonly string[];
@@ -37,20 +49,27 @@ export function ownerOf({ call: { principal, caller: names } }: Pick<Task, "call
   return caller({ ...names, principal });
 }
 
-export function answerer({ principal = "somebody else", name, assurance, names = [], groups = [], roles = [] }: Answerer): Caller {
+export function answerer({ principal = "somebody else", name, assurance, login, names = [], groups = [], roles = [] }: Answerer): Caller {
+  const { at, ...facts } = login ?? {};
   return {
     ...caller({ principal }),
     ...(name !== undefined && { displayName: name }),
     ...(assurance && { assurance }),
+    ...(login && { login: { ...facts, ...(at && { atMs: at.getTime() }) } }),
     names,
     groups,
     roles,
   };
 }
 
-/** Someone who may answer and, with a quorum, has not accepted yet. */
-export function answererOf(task: Task, { audience, accepted }: Pick<Ask, "audience" | "accepted">): Caller {
-  return audience ? answerer(membership(audience, accepted?.acceptances.length ?? 0)) : ownerOf(task);
+/** Someone who may answer, is identified as the question requires and, with a quorum, has not accepted yet. */
+export function answererOf(task: Task, ask: Pick<Ask, "audience" | "accepted" | "request"> | undefined, nowMs: number): Caller {
+  const { audience, accepted } = ask ?? {};
+  const who = audience ? answerer(membership(audience, accepted?.acceptances.length ?? 0)) : ownerOf(task);
+  const required = ask && requiredOf(ask);
+  if (!required) return who;
+  const { by, acr: [acr] = [], amr } = required;
+  return { ...who, assurance: by, login: { atMs: nowMs, ...(acr !== undefined && { acr }), ...(amr && { amr }) } };
 }
 
 function membership({ to }: Audience, before: number): Answerer {

@@ -11,6 +11,7 @@ import {
   type Services,
   type Task,
   answerTask,
+  assuranceText,
   declareUnavailable,
   describeProblems,
   fieldsOf,
@@ -72,7 +73,7 @@ export async function giveReplies(
     else raw.set(key, rawReply(ask, reply));
   }
   for (const key of impossible) await declareUnavailable(services, { taskId, caller: ownerOf(task), key });
-  const answererTo = (key: string) => (as ? answerer(as) : answererOf(task, open.get(key) ?? {}));
+  const answererTo = (key: string) => (as ? answerer(as) : answererOf(task, open.get(key), services.clock.now()));
   const receipts = await Promise.all([
     ...[...raw].map(async ([key, reply]) => {
       const answered = await answerTask(services, { taskId, caller: answererTo(key), replies: { [key]: reply } });
@@ -90,6 +91,7 @@ export async function giveReplies(
   for (const [key, receipt] of receipts) {
     if (!receipt || receipt.type === "forbidden")
       throw new Error(`"${key}" is for other people: ${JSON.stringify(open.get(key)?.audience)}`);
+    if (receipt.type === "login_required") throw new Error(`the answer to "${key}" needs ${assuranceText(receipt.assurance)}`);
     if (receipt.type === "invalid") throw new Error(`the answer to "${key}" is refused: ${describeProblems(receipt.violations)}`);
     if (receipt.type !== "accepted") throw new Error(`the answer to "${key}" is ${receipt.type}`);
   }

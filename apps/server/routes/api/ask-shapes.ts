@@ -1,5 +1,5 @@
 /** What a question looks like in /api/v1, and what an answer to it must be. */
-import type { AnswerOnPage, Around, AskedBackRead, AskRead, AskSummary, ClaimRead, Happened } from "@parley/core";
+import type { AnswerOnPage, Around, AskedBackRead, AskRead, AskSummary, ClaimRead, Happened, RequiredAssurance } from "@parley/core";
 import { aboutOf, ALLOWANCES, PRIORITIES, REASON_CHARS_MAX } from "@parley/core";
 import { z } from "zod";
 import { type TitleOf, titleShown } from "../../front-end/tool-titles.ts";
@@ -116,6 +116,20 @@ const summaryFields = {
     .optional()
     .describe("What follows a yes cannot be undone: ask and answer it by itself, and choose nothing for the person. Absent otherwise"),
   onTimeout: z.union([z.enum(["cancel", "decline", "fail"]), z.object({ default: anyObject })]).describe("What happens at the deadline"),
+  assurance: named(
+    "Assurance",
+    z.object({
+      by: z
+        .enum(["token", "login"])
+        .describe("`login`: on its page or in the inbox, after a login in a browser. `token`: by any client, but not by a model"),
+      withinSeconds: z.number().optional().describe("How long ago the person may have logged in"),
+      acr: z.array(z.string()).readonly().optional().describe("One of these classes of a login, as the provider states it"),
+      amr: z.array(z.string()).readonly().optional().describe("All of these methods of a login"),
+    }),
+    "How somebody must be identified for their answer to count",
+  )
+    .optional()
+    .describe("Absent if in any way"),
   audience: audience.optional().describe("Who else is asked; absent if only the owner of the task is"),
   accepted: z.number().optional().describe("With a quorum: how many people have accepted"),
   claimedBy: claim.optional().describe("Who is on it; absent if nobody is. Everyone who may answer still may"),
@@ -230,13 +244,31 @@ function askedBackShown({ atMs, ...rest }: AskedBackRead) {
   return { ...rest, at: timeOf(atMs) };
 }
 
-type Timed = Pick<AskSummary, "askedBack" | "askedAtMs" | "deadlineMs" | "dueAtMs" | "claimedBy" | "remindedAtMs" | "snoozedUntilMs">;
+export function assuranceShown({ withinMs, ...required }: RequiredAssurance) {
+  return { ...required, ...(withinMs !== undefined && { withinSeconds: withinMs / 1_000 }) };
+}
 
-function timesShown<T extends Timed>({ askedAtMs, deadlineMs, dueAtMs, claimedBy, remindedAtMs, snoozedUntilMs, askedBack, ...rest }: T) {
+type Timed = Pick<
+  AskSummary,
+  "assurance" | "askedBack" | "askedAtMs" | "deadlineMs" | "dueAtMs" | "claimedBy" | "remindedAtMs" | "snoozedUntilMs"
+>;
+
+function timesShown<T extends Timed>({
+  assurance,
+  askedAtMs,
+  deadlineMs,
+  dueAtMs,
+  claimedBy,
+  remindedAtMs,
+  snoozedUntilMs,
+  askedBack,
+  ...rest
+}: T) {
   return {
     ...rest,
     askedAt: timeOf(askedAtMs),
     deadline: timeOf(deadlineMs),
+    ...(assurance && { assurance: assuranceShown(assurance) }),
     ...(dueAtMs !== undefined && { due: timeOf(dueAtMs) }),
     ...(claimedBy && { claimedBy: claimShown(claimedBy) }),
     ...(remindedAtMs !== undefined && { remindedAt: timeOf(remindedAtMs) }),

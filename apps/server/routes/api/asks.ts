@@ -4,6 +4,7 @@ import {
   answerOnPage,
   answerTask,
   ASK_ORDERS,
+  assuranceRefusal,
   type AskFilter,
   countAsks,
   listAsks,
@@ -17,8 +18,9 @@ import {
   type SettledRead,
 } from "@parley/core";
 import { z } from "zod";
+import { loginPageOf } from "../../front-end/page-addresses.ts";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
-import { answer, ask, askShown, askSummary, replyOf, summaryShown } from "./ask-shapes.ts";
+import { answer, ask, askShown, askSummary, assuranceShown, replyOf, summaryShown } from "./ask-shapes.ts";
 import { followChanges } from "./changes.ts";
 import { DOOR, operation, type Operation } from "./operation.ts";
 import { Refused } from "./problems.ts";
@@ -127,14 +129,15 @@ export const ASK_OPERATIONS: readonly Operation[] = [
     body: answer,
     result: receipt,
     refusals: {
-      403: "The question is put to others",
+      403: "The question is put to others (`receipt` is `forbidden`), or needs a login in a browser, `assurance` (`login_required`); `detail` names the page",
       404: "There is no such question, or the caller may not read it",
       409: "The question is closed; `ask` says how it ended and who answered",
       422: "The answer does not fit the question, which stays open; `violations` says why",
     },
-    async handle({ frontEnd: { services }, titleOf, caller, params: at, body }) {
+    async handle({ frontEnd: { services, urlOf }, titleOf, caller, params: at, body }) {
       const ref = { ...at, caller, door: DOOR };
-      return shownReceipt(await orLate(services, ref, () => answerOne(services, ref, body)), titleOf);
+      const became = await orLate(services, ref, () => answerOne(services, ref, body));
+      return shownReceipt(became, { titleOf, page: loginPageOf({ urlOf }, at) });
     },
   }),
 ];
@@ -183,17 +186,20 @@ export async function orLate(services: Services, ref: ReadAsk, answering: () => 
   }
 }
 
-const STATUS = { late: 409, invalid: 422, forbidden: 403, unknown: 404 } as const;
+const STATUS = { late: 409, invalid: 422, forbidden: 403, login_required: 403, unknown: 404 } as const;
 
-const DETAIL: { readonly [type in keyof typeof STATUS]: string } = {
+const DETAIL: { readonly [type in Exclude<keyof typeof STATUS, "login_required">]: string } = {
   late: "the question is closed: another answer, its deadline or the end of its task came first",
   invalid: "the answer does not fit the question, which stays open",
   forbidden: "the question is put to others",
   unknown: "the task never asked this",
 };
 
-/** Throws the problem if the answer does not count. */
-function shownReceipt(became: Late, titleOf: TitleOf): z.input<typeof receipt> {
+/** Throws the problem if the answer does not count. `page`: where it would. */
+function shownReceipt(
+  became: Late,
+  { titleOf, page }: { readonly titleOf: TitleOf; readonly page: string | undefined },
+): z.input<typeof receipt> {
   const { type } = became;
   if (type === "accepted" || type === "duplicate") {
     return { receipt: type, ...("missing" in became && { missing: became.missing }) };
@@ -201,7 +207,8 @@ function shownReceipt(became: Late, titleOf: TitleOf): z.input<typeof receipt> {
   throw new Refused({
     status: STATUS[type],
     receipt: type,
-    detail: DETAIL[type],
+    detail: became.type === "login_required" ? assuranceRefusal(became.assurance, page) : DETAIL[became.type],
+    ...(type === "login_required" && { assurance: assuranceShown(became.assurance) }),
     ...(type === "invalid" && { violations: became.violations }),
     ...(became.end && { ask: askShown(became.end, titleOf) }),
   });

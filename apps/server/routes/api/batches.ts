@@ -1,5 +1,5 @@
 /** Several answers in one request: a preview, and a receipt for each. One that is refused takes back no other. */
-import { isCounted, judgeReply, ParleyError, readAsk, type Receipt, SCOPES, type Violation } from "@parley/core";
+import { isCounted, judgeReply, ParleyError, readAsk, type Receipt, SCOPES, unmet, type Violation } from "@parley/core";
 import { z } from "zod";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { answerFields, isReasonWithDecline, REASON_WITH_DECLINE, replyOf } from "./ask-shapes.ts";
@@ -22,9 +22,9 @@ const receipt = named(
     taskId: z.string(),
     key: z.string(),
     receipt: z
-      .enum(["valid", "accepted", "duplicate", "late", "invalid", "forbidden", "unknown", "refused"])
+      .enum(["valid", "accepted", "duplicate", "late", "invalid", "forbidden", "login_required", "unknown", "refused"])
       .describe(
-        "`valid`: in a preview, this answer would count. `unknown`: there is no such question for the caller. `refused`: see `code`",
+        "`valid`: in a preview, this answer would count. `login_required`: only an answer after a login in a browser counts. `unknown`: there is no such question for the caller. `refused`: see `code`",
       ),
     missing: z.number().optional().describe("How many more people must accept"),
     violations: z.array(violation).readonly().optional(),
@@ -123,6 +123,8 @@ async function foreseen(
   if (read.state === "settled") return { type: "late" };
   if (read.state === "of-others") return { type: "forbidden" };
   if (given.digest !== undefined && given.digest !== read.digest) return { type: "late" };
+  const assurance = unmet(ref.caller, read, services.clock.now());
+  if (assurance) return { type: "login_required", assurance };
   const judged = judgeReply(services, read.request, replyOf(given));
   const violations: readonly Violation[] = judged.ok ? [] : judged.violations;
   return violations.length > 0 ? { type: "invalid", violations } : { type: "valid" };

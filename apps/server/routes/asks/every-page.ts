@@ -6,6 +6,7 @@ import {
   type PageRef,
   ParleyError,
   type Rated,
+  type RequiredAssurance,
   readAsk,
   SCOPES,
   type Services,
@@ -16,7 +17,7 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { requireScopes } from "../../front-end/protected-resource.ts";
-import type { PageAddresses } from "../../front-end/page-addresses.ts";
+import { askPath, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { sayWhen } from "../../front-end/retry-after-header.ts";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
@@ -24,7 +25,7 @@ import type { Signatures } from "../../seals/signatures.ts";
 import { filled, readerOf } from "../../texts/texts.ts";
 import type { AroundView } from "./around-view.ts";
 import { type Html, type Scripted, SCRIPTED_HEADERS } from "./html.ts";
-import { settledRecord } from "./question-view.ts";
+import { logInView, settledRecord } from "./question-view.ts";
 import { loggedInAs, loginAs, type NoticeName, noticeOf, noticePage, NOTICES, type Shown } from "./views.ts";
 
 /** The door in audit records. */
@@ -145,7 +146,15 @@ export interface Settling {
 /** For a person whose answer came too late: the ask was settled in the meantime, here or through another door, or asked differently. */
 export async function noticeLate(settling: Settling, reply: FastifyReply, ref: PageRef): Promise<FastifyReply> {
   const visit = await visitAsk(settling.services, ref);
-  return visit.type === "open" ? notice(reply, "stale") : await noticeSettled(settling, reply, ref, visit.type);
+  if (visit.type !== "open") return await noticeSettled(settling, reply, ref, visit.type);
+  return visit.page.required ? noticeLogin(reply, ref, visit.page.required) : notice(reply, "stale");
+}
+
+/** Of an answer that needs another login: says which, and leads there and back. */
+export function noticeLogin(reply: FastifyReply, ref: PageRef, required: RequiredAssurance): FastifyReply {
+  const { request } = reply;
+  const logIn = request.again?.(required, askPath(ref.taskId, ref.key));
+  return notice(reply, "login-required", { detail: logInView(readerOf(request), { required, logIn }) });
 }
 
 /** Like visitPage, and knows questions that were settled and are shown by no page any more. */

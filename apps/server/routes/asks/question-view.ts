@@ -15,6 +15,8 @@ import {
   type OpenPage,
   owns,
   REASON_CHARS_MAX,
+  requiredOf,
+  type RequiredAssurance,
   type SettledRead,
   shownName,
   upcomingPrompts,
@@ -24,7 +26,7 @@ import { type Draft, type Input, type Problems, type Typed, untouched } from "@p
 import { haste } from "@parley/web/times";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Texts } from "../../texts/en.ts";
-import { distanceText, filled, inWords, type Reader } from "../../texts/texts.ts";
+import { distanceText, durationText, filled, inWords, type Reader } from "../../texts/texts.ts";
 import { controlName, isYesOrNo, localMoment, type QuestionForm, questionForm } from "./form-body.ts";
 import { contextView } from "./context-view.ts";
 import { type Html, markup, say } from "./html.ts";
@@ -47,6 +49,8 @@ export interface QuestionView {
   readonly action: string;
   /** What people did around it. */
   readonly around?: Omit<AroundView, "joining" | "handOn" | "snooze"> | undefined;
+  /** Of a question that the person must log in for, or do so again: where. Undefined if there is no login. */
+  readonly logIn?: string | undefined;
   /** The person may read it and not answer. */
   readonly isOfOthers?: boolean;
   /** If the form answers several questions: what it sends to name them, how many there are, and in words. */
@@ -74,11 +78,13 @@ export function questionView(view: QuestionView): Html {
   const answering =
     view.isOfOthers === true
       ? undefined
-      : asked.page.kind === "form"
-        ? form(view)
-        : asked.page.kind === "link"
-          ? link(view, asked.page)
-          : elsewhere(view);
+      : asked.required
+        ? logInView(reader, { required: asked.required, logIn: view.logIn })
+        : asked.page.kind === "form"
+          ? form(view)
+          : asked.page.kind === "link"
+            ? link(view, asked.page)
+            : elsewhere(view);
   const region = isLong ? markup` tabindex="0" role="region" aria-label="${texts.record.question}"` : undefined;
   return markup`<p class="said${isLong ? " long" : ""}" id="said" dir="auto"${region}>${said}</p>
 ${view.isOfOthers === true ? waits(view) : undefined}
@@ -158,7 +164,8 @@ function askingBackOf({ page: { ask, call }, caller, isOfOthers = false }: Quest
   return !isOfOthers && aboutOf(ask.request)?.allow?.includes("askBack") === true ? "ask" : undefined;
 }
 
-function facts({ page: { ask, call }, caller, reader, nowMs, around: known, titleOf }: QuestionView): Html {
+function facts({ page: asked, caller, reader, nowMs, around: known, titleOf }: QuestionView): Html {
+  const { ask, call } = asked;
   const got = known?.got;
   const { texts } = reader;
   const { question } = texts;
@@ -169,11 +176,14 @@ function facts({ page: { ask, call }, caller, reader, nowMs, around: known, titl
   const then = whatThen(question, ask);
   const { priority, dueMs } = aboutOf(ask.request) ?? {};
   const { reminded, escalatedTo: alsoAsked } = ask.thread ?? {};
+  // What it needs at present stands where the form would be.
+  const required = asked.required ? undefined : requiredOf(ask);
   return markup`<dl class="facts">
 <dt>${question.from}</dt><dd>${say(from, { tool, name })}</dd>
 ${got?.by && markup`<dt>${texts.handOn.by}</dt><dd><bdi>${nameOf(reader, got.by)}</bdi>: <span dir="auto">${got.reason ?? ""}</span></dd>`}
 ${ask.audience && markup`<dt>${question.for}</dt><dd>${audienceText(texts, ask.audience)}${quorumText(texts, ask)}</dd>`}
 ${alsoAsked && markup`<dt>${question.alsoAsked}</dt><dd><bdi>${alsoAsked.map((to) => toText(texts, { to })).join("; ")}</bdi></dd>`}
+${required && markup`<dt>${texts.assurance.needs}</dt><dd>${requiredText(reader, required)}</dd>`}
 <dt>${question.since}</dt><dd>${moment(reader, ask.askedAtMs)}</dd>
 ${reminded && markup`<dt>${question.reminded}</dt><dd>${moment(reader, reminded.atMs)}</dd>`}
 ${comes(reader, ask)}
@@ -327,6 +337,28 @@ ${canOpen ? markup`<p><a class="button main" href="${url.href}" target="_blank" 
 ${hiddenFields(asked.ask.digest, token)}
 ${why(reader.texts)}<div class="actions"><button name="action" value="accept" data-key="a">${page.isReported ? question.linkGo : question.linkDone}</button><button name="action" value="decline" data-key="d">${question.decline}</button></div>
 </form>`;
+}
+
+/** In place of the form, or below the notice that an answer was not taken. */
+export function logInView(
+  reader: Reader,
+  { required, logIn }: { readonly required: RequiredAssurance; readonly logIn: string | undefined },
+): Html {
+  const { assurance: words } = reader.texts;
+  const needs = requiredText(reader, required);
+  if (logIn === undefined) return markup`<p class="risk">${words.noLogin} ${needs}</p>`;
+  return markup`<p class="risk">${needs}</p>
+<p><a class="button main" href="${logIn}" data-key="a">${words.again}</a></p>`;
+}
+
+/** How the person must have logged in, in a sentence. */
+function requiredText(reader: Reader, { withinMs, acr, amr }: RequiredAssurance): string {
+  const { assurance: words } = reader.texts;
+  return [
+    withinMs === undefined ? words.login : filled(words.within, { time: durationText(reader, withinMs) }),
+    ...(acr ? [filled(words.acr, { values: acr.join(", ") })] : []),
+    ...(amr ? [filled(words.amr, { values: amr.join(", ") })] : []),
+  ].join(" ");
 }
 
 /** In the inbox, for what only its own page may collect. */

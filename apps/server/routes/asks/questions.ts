@@ -17,7 +17,7 @@ import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { momentText, type Reader, readerOf, zoneOf } from "../../texts/texts.ts";
-import { aroundOf, DOOR, notice, noticeLate, scriptedFor, sendScripted, type ToShow, withFormToken } from "./every-page.ts";
+import { aroundOf, DOOR, notice, noticeLate, noticeLogin, scriptedFor, sendScripted, type ToShow, withFormToken } from "./every-page.ts";
 import { contentIn, draftIn, questionForm, type QuestionForm, type ReadForm } from "./form-body.ts";
 import type { HandOnDraft } from "./hand-on.ts";
 import { type Html, markup, page as wholePage } from "./html.ts";
@@ -81,6 +81,7 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
       around,
       titleOf,
       isOfOthers,
+      logIn: page.required && toShow.request.again?.(page.required, toShow.request.url),
       ...again,
     });
     const scripted = scriptedFor(services, signatures, caller);
@@ -94,7 +95,7 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
   }
 
   /** Changes with what the page shows, apart from how long is left: the script counts by itself, and asks every few seconds. */
-  function tagOf({ request, page: { ask } }: ToShow, shown: readonly unknown[]): string {
+  function tagOf({ request, page: { ask, required } }: ToShow, shown: readonly unknown[]): string {
     const { headers, caller } = request;
     const isLate = (aboutOf(ask.request)?.dueMs ?? Infinity) <= services.clock.now() - ask.askedAtMs;
     const all = [
@@ -106,6 +107,7 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
       ask.tally,
       ask.thread,
       isLate,
+      required,
       shown,
     ];
     return `"${hash("sha256", JSON.stringify(all), "base64url").slice(0, 22)}"`;
@@ -131,6 +133,8 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
         );
       case "forbidden":
         return notice(reply, "of-others");
+      case "login_required":
+        return noticeLogin(reply, given, receipt.assurance);
       case "late":
       case "unknown":
         return await noticeLate({ services, titleOf }, reply, given);
@@ -187,6 +191,7 @@ ${toInbox(reader)}`;
       const { form, draft, content, problems } = read;
       if (Object.keys(problems).length > 0) return await show(reply, { request, taskId: given.taskId, page }, { draft, problems });
       if (body.get("only") === "check") {
+        if (page.required) return noticeLogin(reply, given, page.required);
         const violations = checkOnPage(services, page, { action: "accept", content });
         if (violations.length === 0) return await reply.code(204).send();
         return await show(reply, { request, taskId: given.taskId, page }, { draft, problems: problemsIn(violations, form.inputs) });

@@ -43,6 +43,7 @@ import {
   isOwnForm,
   notice,
   noticeLate,
+  noticeLogin,
   noticeSettled,
   permit,
   sendShown,
@@ -123,6 +124,7 @@ export function asksRoute(
     if (visit.type !== "open" && !(visit.type === "of-others" && mayJoin))
       return await noticeSettled({ services, titleOf }, reply, ref, visit.type);
     const { page } = visit;
+    if (page.required && !mayJoin && page.page.kind !== "form" && page.page.kind !== "link") return noticeLogin(reply, ref, page.required);
     if (page.page.kind === "files" && body === request.raw) return await upload(request, reply, { page, wanted: within(page.page) });
     if (!(body instanceof URLSearchParams)) return notice(reply, "unreadable");
     const [shown, token] = [body.get("shown"), body.get("token")];
@@ -326,6 +328,7 @@ export function asksRoute(
   async function show(request: FastifyRequest, reply: FastifyReply, page: OpenPage, problem?: string): Promise<FastifyReply> {
     const { taskId } = refOf(request);
     const toShow = { request, taskId, page, ...(problem !== undefined && { problem }) };
+    if (page.required) return await questions.show(reply, toShow);
     switch (page.page.kind) {
       case "form":
       case "link":

@@ -195,6 +195,8 @@ const STATUSES = {
   "logged-out": 401,
   "no-login": 401,
   "login-refused": 401,
+  "login-required": 403,
+  "login-unmet": 403,
   "started-by-another": 403,
   "of-others": 403,
   "not-handed-on": 409,

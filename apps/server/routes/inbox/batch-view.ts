@@ -114,6 +114,8 @@ function becameText({ together: { became: words }, notices }: Texts, became: Ans
       return filled(words.invalid, { problems: describeProblems(became.violations) });
     case "forbidden":
       return notices["of-others"].title;
+    case "login_required":
+      return words.login;
     case "busy":
       return words.busy;
     case "unsure":

@@ -34,7 +34,7 @@ export interface Named {
 }
 
 /** Why a question is not answered with the others. */
-export type Why = "risky" | "other" | "elsewhere" | "changed" | "closed" | "unknown";
+export type Why = "login" | "risky" | "other" | "elsewhere" | "changed" | "closed" | "unknown";
 
 export interface Batch {
   readonly together: readonly (Named & { readonly page: FormPage })[];
@@ -76,6 +76,7 @@ export async function gather({ services }: FrontEnd, caller: Caller, wanted: rea
       }
       const { page } = found;
       if (!isForm(page)) return { page, why: "elsewhere" };
+      if (page.required) return { page, why: "login" };
       if (formOf(page).isRisky) return { page, why: "risky" };
       return { page, ...(shown !== undefined && shown !== page.ask.digest && { why: "changed" as const }) };
     } catch (error) {

@@ -191,11 +191,18 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     const { token } = withFormToken({ signatures, titleOf }, { request, taskId, page: asked });
     const around = await aroundOf(services, ref, asked);
     const shown = { page: asked, caller, reader, token, nowMs: services.clock.now(), action: pathOf(taskId, key) };
-    const question = questionView({ ...shown, around, titleOf, isInInbox: true, isOfOthers });
+    const question = questionView({
+      ...shown,
+      around,
+      titleOf,
+      isInInbox: true,
+      isOfOthers,
+      logIn: asked.required && request.again?.(asked.required, request.url),
+    });
     const body = isOfOthers ? markup`<h2>${waitsTitle(reader.texts, around)}</h2>${question}` : question;
     // While others are asked, it is another page than the one that the person could answer.
     const digest = isOfOthers ? `others ${asked.ask.digest}` : asked.ask.digest;
-    return { id: given, digest, version: JSON.stringify([asked.ask.tally, asked.ask.deadlineMs, around]), body };
+    return { id: given, digest, version: JSON.stringify([asked.ask.tally, asked.ask.deadlineMs, asked.required, around]), body };
   }
 
   /** Several questions and one form, in place of one question. */

@@ -4,7 +4,7 @@
  *   parley-login-…  while the person is at the provider: state and verifier of one login, and the page to return to
  *   parley-session  who is logged in, for PARLEY_LOGIN_TTL
  */
-import { ParleyError } from "@parley/core";
+import { ParleyError, type RequiredAssurance } from "@parley/core";
 import type { LoginBegun } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -14,6 +14,8 @@ import type { SessionLogin } from "./ended-logins.ts";
 export interface BegunCookie extends LoginBegun {
   /** Path and query of a page of this server. */
   readonly back: string;
+  /** How the person is to log in, for an answer; absent if in any way. */
+  readonly required?: RequiredAssurance;
   readonly untilMs: number;
 }
 

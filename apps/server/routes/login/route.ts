@@ -4,11 +4,12 @@
  *   page, not logged in ─▶ cookie with state and verifier, to the provider ─▶ /login/callback: code redeemed ─▶ session cookie ─▶ page
  *
  *   GET /login     page, logged in as somebody else ─▶ the same, but the provider asks who the person is
+ *                  or logged in otherwise than an answer requires ─▶ the same, but the provider asks them to log in so
  *   POST /logout   forgets who is logged in with this browser, and accepts no copy of its cookie any more
  *
  * Everything else is kept in sealed cookies of the browser, so any front end serves any step.
  */
-import { type Claims, ParleyError } from "@parley/core";
+import { assuranceProblems, type Claims, meets, ParleyError, type RequiredAssurance } from "@parley/core";
 import { type Login, LOGIN_CALLBACK_PATH } from "@parley/identity";
 import type { DepositSeal } from "@parley/node";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -19,6 +20,8 @@ import { ACCOUNTS_PATH, ASKS_PATH, INBOX_PATH, type PageAddresses } from "../../
 import { queryOf } from "../../front-end/query.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import { formBodies, isOwnForm, notice, showErrors } from "../asks/every-page.ts";
+import { readerOf } from "../../texts/texts.ts";
+import { markup } from "../asks/html.ts";
 import { type LoginCookies, loginCookies } from "./cookies.ts";
 import { endedLogins, type SessionLogin } from "./ended-logins.ts";
 
@@ -55,6 +58,7 @@ export function loggedIn({ authenticate, login, seal, claims, now }: LoggedIn): 
     },
     ...(login && {
       logIn: (request, reply) => begin({ login, cookies, now }, { request, reply, back: request.url }),
+      again: (required, back) => `${pathOf(login)}${LOGIN_PATH}?${new URLSearchParams({ back, ...againQuery(required) }).toString()}`,
       account: (request) =>
         logins.has(request) ? { other: otherAccount(login, request.url), out: `${pathOf(login)}${LOGOUT_PATH}` } : undefined,
     }),
@@ -83,6 +87,31 @@ function pageIn(query: string): string {
   return `${page.pathname}${page.search}`;
 }
 
+/** What an answer requires, in an address. Everybody may write one: it only says what the provider is asked for. */
+function againQuery({ withinMs, acr, amr }: RequiredAssurance): Record<string, string> {
+  return {
+    again: "yes",
+    ...(withinMs !== undefined && { within: String(withinMs) }),
+    ...(acr && { acr: acr.join(" ") }),
+    ...(amr && { amr: amr.join(" ") }),
+  };
+}
+
+/** Throws LOGIN_REFUSED. */
+function asIn(query: string): Parameters<Login["start"]>[0] {
+  const parameters = new URLSearchParams(query);
+  if (parameters.get("again") === null) return { asAnother: true };
+  const [within, acr, amr] = ["within", "acr", "amr"].map((name) => parameters.get(name));
+  const required = {
+    by: "login" as const,
+    ...(within && { withinMs: Number(within) }),
+    ...(acr && { acr: acr.split(" ") }),
+    ...(amr && { amr: amr.split(" ") }),
+  };
+  if (assuranceProblems(required).length > 0) throw new ParleyError("LOGIN_REFUSED", "there is no such login");
+  return { required };
+}
+
 interface Beginning {
   readonly login: Login;
   readonly cookies: LoginCookies;
@@ -94,13 +123,15 @@ interface Begin {
   readonly reply: FastifyReply;
   /** The page to return to. */
   readonly back: string;
-  readonly asAnother?: boolean;
+  /** Default: as the provider knows them. */
+  readonly as?: Parameters<Login["start"]>[0];
 }
 
-async function begin({ login, cookies, now }: Beginning, { request, reply, back, asAnother = false }: Begin): Promise<FastifyReply> {
-  const { url, ...begun } = await login.start({ asAnother });
+async function begin({ login, cookies, now }: Beginning, { request, reply, back, as }: Begin): Promise<FastifyReply> {
+  const { url, ...begun } = await login.start(as);
   const nowMs = now();
-  cookies.begin(request, reply, { ...begun, back, untilMs: nowMs + LOGIN_MS }, nowMs);
+  const required = as?.required && { required: as.required };
+  cookies.begin(request, reply, { ...begun, back, ...required, untilMs: nowMs + LOGIN_MS }, nowMs);
   return await reply.redirect(url, 303);
 }
 
@@ -119,7 +150,7 @@ export function loginRoute(scope: FastifyInstance, { frontEnd, login, addresses,
   formBodies(scope, FORM_BYTES_MAX);
 
   scope.get(LOGIN_PATH, { exposeHeadRoute: false }, async (request, reply) =>
-    begin({ login, cookies, now: () => clock.now() }, { request, reply, back: pageIn(queryOf(request)), asAnother: true }),
+    begin({ login, cookies, now: () => clock.now() }, { request, reply, back: pageIn(queryOf(request)), as: asIn(queryOf(request)) }),
   );
 
   scope.post(LOGOUT_PATH, async (request, reply) => {
@@ -143,7 +174,13 @@ export function loginRoute(scope: FastifyInstance, { frontEnd, login, addresses,
     cookies.end(reply, state);
     cookies.logIn(reply, { caller, untilMs: nowMs + login.ttlMs }, nowMs);
     // `back` lacks any path prefix that a proxy has removed; `base` includes it.
-    return await reply.redirect(`${login.base}${begun.back}`, 303);
+    const back = `${login.base}${begun.back}`;
+    const { required } = begun;
+    if (!required || meets({ ...caller, assurance: "login" }, required, nowMs)) return await reply.redirect(back, 303);
+    // Asking the provider again would only lead here again.
+    frontEnd.log.warn({ required, stated: caller.login ?? {} }, "login states less than an answer requires");
+    const { assurance: words } = readerOf(request).texts;
+    return notice(reply, "login-unmet", { detail: markup`<p><a href="${back}">${words.back}</a></p>` });
   });
 
   // A person without a login is not sent to one: this is where they come back from it.

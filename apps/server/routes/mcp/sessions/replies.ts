@@ -4,7 +4,7 @@
 import { answerTask, describeProblems, ParleyError, type Receipt, type Task } from "@parley/core";
 import type { RequestId } from "@parley/protocol";
 import type { Notice } from "@parley/protocol/sessions";
-import { notPermitted } from "../shared/refusals.ts";
+import { loginRequired, notPermitted } from "../shared/refusals.ts";
 import { CANCELLED, cancelledTaskOf, cancelNotedTask, forgetCall, heldStream } from "./note-call.ts";
 import { STANDALONE } from "./hold-stream.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
@@ -32,7 +32,7 @@ export function beginReading(
  * considers the request answered. Throws NOT_OPEN, INVALID_ANSWER.
  */
 export async function receiveReply(
-  { services, askIds, shown, log }: SessionRoute,
+  { services, askIds, shown, log, urlOf }: SessionRoute,
   { session, caller, dialect }: SessionContext,
   { id, reply }: { readonly id: RequestId; readonly reply: unknown },
   reading?: Promise<Task | undefined>,
@@ -54,10 +54,10 @@ export async function receiveReply(
     countRefusals: true,
     reading,
   });
-  throwIfRefused(receipts.get(asked.key));
+  throwIfRefused(receipts.get(asked.key), { ...asked, urlOf });
 }
 
-function throwIfRefused(receipt: Receipt | undefined): void {
+function throwIfRefused(receipt: Receipt | undefined, at: Parameters<typeof loginRequired>[1]): void {
   switch (receipt?.type) {
     case "accepted":
     case "duplicate":
@@ -70,6 +70,8 @@ function throwIfRefused(receipt: Receipt | undefined): void {
       throw new ParleyError("NOT_OPEN", "the question was already answered differently, or is no longer open");
     case "forbidden":
       throw notPermitted();
+    case "login_required":
+      throw loginRequired(receipt, at);
     case "unknown":
     case undefined:
       throw new ParleyError("NOT_OPEN", "the response answers no question");

@@ -105,7 +105,7 @@ interface Delivered {
 }
 
 async function deliver(route: SessionRoute, ref: TaskRef, answers: readonly GivenAnswer[], onLate?: "report late"): Promise<Delivered> {
-  const { services, times } = route;
+  const { services, times, urlOf } = route;
   const given = answers.map(({ elicitationId: id, reply }) => [keyOf(ref.taskId, id), reply] as const);
   const byKey = Map.groupBy(given, ([key]) => key);
   // The sender of two would not learn which of them counted.
@@ -115,7 +115,7 @@ async function deliver(route: SessionRoute, ref: TaskRef, answers: readonly Give
   if (violations.length > 0) throw new ParleyError("INVALID_ANSWER", "refused: several answers to one question", { violations });
   const replies = Object.fromEntries(given);
   const { task: before, receipts } = await answerTask(services, { ...ref, replies });
-  throwIfRefused(receipts);
+  throwIfRefused(receipts, { taskId: ref.taskId, urlOf });
   const types = new Set([...receipts.values()].map(({ type }) => type));
   if (types.has("unknown")) throw new ParleyError("NOT_OPEN", "the task never asked this question");
   const late = types.has("late");

@@ -11,10 +11,12 @@ import {
   type Receipt,
   SCOPES,
   type SettledRead,
+  type Task,
 } from "@parley/core";
 import { isObject } from "@parley/protocol";
 import type { Exchange } from "../../../front-end/exchange.ts";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
+import { loginPageOf } from "../../../front-end/page-addresses.ts";
 import { requireScopes } from "../../../front-end/protected-resource.ts";
 import { isForModel } from "./asks-for-models.ts";
 
@@ -29,7 +31,12 @@ export interface ToolAnswer {
 export type Became =
   | Exclude<Receipt, { readonly type: "late" }>
   | { readonly type: "late"; readonly end: SettledRead }
-  | { readonly type: "for_page" };
+  | { readonly type: "for_page"; readonly page: string | undefined };
+
+/** Whether the question waits for the caller, but not for an answer that a model passes on. */
+function isElsewhere({ asksOfOthers = [] }: Task, key: string): boolean {
+  return asksOfOthers.some((ask) => ask.key === key && ask.elsewhere === true);
+}
 
 /** Throws TASK_NOT_FOUND, INVALID_ARGUMENTS and the errors of quotas and scopes. */
 export async function takeAnswer(route: FrontEnd, exchange: Exchange, { taskId, key, reply }: ToolAnswer): Promise<Became> {
@@ -42,8 +49,8 @@ export async function takeAnswer(route: FrontEnd, exchange: Exchange, { taskId, 
   const task = await getOwnTask(services, { taskId, caller });
   const ask = task.asks.find((open) => open.key === key);
   // It must not be answered unseen: what is not open cannot be judged, and may be opened by now.
-  if (!ask) return await settled();
-  if (!isForModel(ask, catalogue.tools.get(task.call.name))) return { type: "for_page" };
+  if (!ask) return isElsewhere(task, key) ? { type: "for_page", page: loginPageOf(route, { taskId, key }) } : await settled();
+  if (!isForModel(ask, catalogue.tools.get(task.call.name))) return { type: "for_page", page: loginPageOf(route, { taskId, key }) };
   const { receipts } = await answerTask(services, { taskId, caller, door, replies: { [key]: reply } });
   const receipt = receipts.get(key) ?? { type: "unknown" };
   return receipt.type === "late" ? await settled() : receipt;

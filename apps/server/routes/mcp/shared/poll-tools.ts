@@ -4,6 +4,7 @@
  */
 import {
   type Ask,
+  assuranceRefusal,
   describeProblems,
   findTask,
   type Catalogue,
@@ -272,8 +273,10 @@ function becameText(became: Became): string {
       return "Too late: somebody else has answered, or the question is over.";
     case "forbidden":
       return "The question is for other people.";
+    case "login_required":
+      return `Not taken: ${assuranceRefusal(became.assurance, undefined)}.`;
     case "for_page":
-      return "A model must not pass on the answer to this question. The user answers it on its page.";
+      return `A model must not pass on the answer to this question. The user answers it on its page${became.page === undefined ? "" : `: ${became.page}`}.`;
     case "unknown":
       return "This question is not open. Call this tool without arguments to see what is open.";
   }

@@ -1,11 +1,13 @@
-import { describeProblems, type ErrorCode, type JsonObject, ParleyError, type Receipt } from "@parley/core";
+import { assuranceRefusal, describeProblems, type ErrorCode, type JsonObject, ParleyError, type Receipt } from "@parley/core";
+import { loginPageOf } from "../../../front-end/page-addresses.ts";
 import { CREDENTIAL_ERRORS, errorMessage, INVALID_PARAMS, INVALID_REQUEST, type Reply } from "@parley/protocol";
 
 /**
  * Throws for answers that were refused: INVALID_ANSWER with all violations, whose paths begin with the ask's key; NOT_PERMITTED for answers
- * to questions that others are asked. The remaining answers have been accepted. The error says so: its sender would repeat or change them.
+ * to questions that others are asked, or that need a login. The remaining answers have been accepted. The error says so: its sender would
+ * repeat or change them.
  */
-export function throwIfRefused(receipts: ReadonlyMap<string, Receipt>): void {
+export function throwIfRefused(receipts: ReadonlyMap<string, Receipt>, at: AnsweredAt): void {
   const violations = [...receipts].flatMap(([key, receipt]) =>
     receipt.type === "invalid" ? receipt.violations.map((violation) => ({ ...violation, path: `/${key}${violation.path}` })) : [],
   );
@@ -16,6 +18,22 @@ export function throwIfRefused(receipts: ReadonlyMap<string, Receipt>): void {
   if (violations.length > 0)
     throw new ParleyError("INVALID_ANSWER", `refused: ${describeProblems(violations)}${beside}`, { violations, ...data });
   if ([...receipts.values()].some(({ type }) => type === "forbidden")) throw notPermitted(beside, data);
+  for (const [key, receipt] of receipts) if (receipt.type === "login_required") throw loginRequired(receipt, { ...at, key }, beside, data);
+}
+
+interface AnsweredAt {
+  readonly taskId: string;
+  readonly urlOf?: ((taskId: string, key: string) => string) | undefined;
+}
+
+/** Of an answer that needs another door. */
+export function loginRequired(
+  { assurance }: Extract<Receipt, { readonly type: "login_required" }>,
+  { taskId, key, urlOf }: AnsweredAt & { readonly key: string },
+  beside = "",
+  data: { readonly data?: JsonObject } = {},
+): ParleyError {
+  return new ParleyError("NOT_PERMITTED", `${assuranceRefusal(assurance, loginPageOf({ urlOf }, { taskId, key }))}${beside}`, data);
 }
 
 export function notPermitted(beside = "", data: { readonly data?: JsonObject } = {}): ParleyError {

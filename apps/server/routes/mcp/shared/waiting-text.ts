@@ -44,8 +44,8 @@ export function waitingResult(
 
 /** What the view shows, beside the task and its state. */
 function inView({ task, tool }: Omit<Waiting, "rung">, { catalogue }: Pick<Exchange, "catalogue">, ladder: Ladder): JsonObject {
-  const own = forPeople(task.asks);
-  const asks = [...own, ...(task.asksOfOthers ?? [])];
+  const own = ownOf(task);
+  const asks = [...own, ...(task.asksOfOthers ?? []).filter((ask) => !own.includes(ask))];
   const tools = viewTools(catalogue, ladder);
   return {
     called: catalogue.tools.get(task.call.name)?.title ?? task.call.name,
@@ -69,6 +69,11 @@ export function seenIn({ asks, asksOfOthers = [] }: Task): number {
   return Math.max(0, ...[...asks, ...asksOfOthers].map(({ since }) => since?.revision ?? 0));
 }
 
+/** Put to the owner of the task, also where another door takes the answer. */
+function ownOf({ asks, asksOfOthers = [] }: Task): readonly Ask[] {
+  return forPeople([...asks, ...asksOfOthers.filter(({ elsewhere }) => elsewhere)]);
+}
+
 function forPeople(asks: readonly Ask[]): readonly Ask[] {
   return asks.filter(({ request }) => !isForClientOnly(request));
 }
@@ -77,8 +82,8 @@ export function waitingText({ task, tool, rung }: Waiting, ladder: Ladder): stri
   const { taskTool, asksTool } = ladder;
   const { name } = task.call;
   if (isFinished(task.status)) return `${name} has ended: ${task.status}.`;
-  const own = forPeople(task.asks);
-  const asks = [...own, ...(task.asksOfOthers ?? [])];
+  const own = ownOf(task);
+  const asks = [...own, ...(task.asksOfOthers ?? []).filter((ask) => !own.includes(ask))];
   const wait =
     taskTool === undefined
       ? `Tell the user that ${name} continues by itself after the answer.`

@@ -63,7 +63,7 @@ async function deliver(
       : error;
   });
   const receipts = [...answered.receipts.values()];
-  if (receipts.some(isMalformed)) throwIfRefused(answered.receipts);
+  if (receipts.some(isMalformed)) throwIfRefused(answered.receipts, { taskId });
   // If the question has timed out, a late answer is not an error: the call continues without it, and its answer says so.
   if (receipts.some(({ type }) => type === "late") && services.clock.now() < deadlineMs) {
     throw invalidState("its questions were already answered differently");

@@ -22,12 +22,12 @@ export function noteSent(services: StatelessRoute["services"], exchange: Statele
  * them. Throws INVALID_ANSWER for answers that do not fit their ask, after the others were accepted; TASK_NOT_FOUND; TOO_MANY_ANSWERS.
  */
 export async function updateTask(
-  { services }: StatelessRoute,
+  { services, urlOf }: StatelessRoute,
   { taskId, replies }: UpdateTask,
   { caller, door, encode }: StatelessExchange,
 ): Promise<object> {
   const { receipts } = await answerTask(services, { taskId, caller, door, replies });
-  throwIfRefused(receipts);
+  throwIfRefused(receipts, { taskId, urlOf });
   return encode.acknowledgement(receipts);
 }
 
