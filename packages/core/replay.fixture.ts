@@ -31,6 +31,8 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
   let generation = 0;
   let skippedMs = 0;
   let stoppedAtMs: number | undefined;
+  // The next run is one of the same worker in this alone.
+  const { waitsForNoLock } = createScope();
   const clock = { ...systemClock, now: () => stoppedAtMs ?? Date.now() + skippedMs };
   const save = (entries: readonly KeyedEntry[]) =>
     entries.forEach(({ key, entry }) => {
@@ -110,7 +112,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
         settings: { ...DEFAULT_SETTINGS, divergenceWaitMs: 50, ...changed },
         ports: {
           clock,
-          scope: createScope(),
+          scope: { ...createScope(), waitsForNoLock },
           isHeld: () => true,
           startChild: async (call) => void open.set(call.key, call),
           openFile: undefined,

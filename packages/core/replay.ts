@@ -40,6 +40,7 @@
  *   replay/reports.ts         progress, logs and status          replay/derived-values.ts         random numbers and UUIDs
  *   replay/request.ts         what a run is given                replay/call-site.ts       where the code of a tool called ctx
  */
+import { openOf } from "./task.ts";
 import { COMPENSATION } from "./journal.ts";
 import { OVER } from "./wait-over.ts";
 import { createCourse } from "./replay/course.ts";
@@ -68,6 +69,9 @@ import type { JsonObject } from "./task.ts";
 export type { RunEnd } from "./replay/end.ts";
 export type { ReplayRequest } from "./replay/request.ts";
 export type { FailedStep } from "./replay/steps.ts";
+
+/** Tasks of a process whose long waits are known to be for no lock. */
+const LOOKED_INTO_MAX = 1_000;
 
 /**
  * Runs the handler once. The caller writes what the returned end says; entries that had to be written earlier have been.
@@ -100,7 +104,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
       touched();
     },
   });
-  const recollected = recollect({ task, journal, recorded, scope, start: flow, course, line, traceFirst });
+  const recollected = recollect({ task, journal, recorded, scope, start: flow, course, line, traceFirst, refuse });
   const recollection: Recollection = ports.called ? { ...recollected, ...reportingCalls(recollected, ports.called) } : recollected;
   const writes = createWrites({
     clock,
@@ -124,7 +128,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   const values = createValues(task, settings);
   const sideEffects = createSideEffects(run, { flow, settling, records, values, ended });
   const isAtWork = () => sideEffects.isAtWork() || waits.isNapping();
-  const rest = createRest(run, { settling, recollection, line, divergence, isAtWork, park, traceFirst });
+  const rest = createRest(run, { settling, recollection, line, divergence, isAtWork, park, traceFirst, mayBeLock, startOver });
   const reports = createReports(ports, { isOpen: () => !isOver() && settling.isLive(), itemMax: settings.feedItemMax });
   const effects = createEffects(run, { line, recollection, settling, records, waits, sideEffects, reports, values, divergence, unhandled });
 
@@ -136,11 +140,19 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
 
   function stop(error: unknown): void {
     if (isOver()) return;
+    if (settling.isOutOfTurn()) startOver();
+    else refuse(error);
+  }
+
+  function refuse(error: unknown): void {
+    // What was called out of turn must not be recorded.
+    if (settling.isOutOfTurn()) records.take();
     const { kind, name } = task.call;
     ending.with({ type: "threw", error: values.withoutSecrets(`the error of ${kind} ${name}`, error), entries: records.take() });
   }
 
   function diverged(recorded?: string, found?: string): void {
+    if (settling.isOutOfTurn()) return startOver();
     const thrown = divergence.thrown();
     ending.with({
       type: "diverged",
@@ -162,6 +174,18 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   function traceFirst(): void {
     scope.awaitOnlyCtx.delete(handlerId);
     ending.with({ type: "parked", asks: waits.asks(), wakeAtMs: clock.now(), entries: records.take() });
+  }
+
+  function mayBeLock(): boolean {
+    return !scope.waitsForNoLock.has(task.id);
+  }
+
+  /** What has settled out of turn is as if it had not been. */
+  function startOver(): void {
+    if (scope.waitsForNoLock.size >= LOOKED_INTO_MAX) scope.waitsForNoLock.clear();
+    scope.waitsForNoLock.add(task.id);
+    records.take();
+    ending.with({ type: "parked", asks: openOf(task), wakeAtMs: clock.now(), entries: [] });
   }
 
   function aborted(): void {

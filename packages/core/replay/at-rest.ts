@@ -3,7 +3,11 @@
  *
  *   live, nothing in flight    the run parks if anything is open (R4)
  *   records still ahead        if the handler waits for ctx alone, nothing can change any more: the run looks again, at growing intervals, and has
- *                              diverged when its patience runs out (R2). If it waits for something outside, that may take all the time of the run
+ *                              diverged when its patience runs out (R2). If it waits for something outside, that may take all the time of the run.
+ *                              It may also be a lock that one item holds and another has to take first, since what they read came in another order
+ *                              than before. Nothing tells the one from the other but letting it go on: what the first item waits for settles out
+ *                              of turn. If that makes a call come at once that should have come before, the items wait for one another, and the
+ *                              run is refused (C6). If not, it is thrown away, and the next one waits as long as it takes
  *   neither                    the handler awaits something outside ctx, and the next activity starts the watch again
  */
 import type { Divergence } from "./divergence.ts";
@@ -30,7 +34,7 @@ export interface Rest {
 export interface RestOptions {
   readonly settling: Settling;
   readonly recollection: Pick<Recollection, "isAheadOutside">;
-  readonly line: Pick<Line, "isTraced" | "awaitsOutside" | "hasOutsideBeside">;
+  readonly line: Pick<Line, "isTraced" | "awaitsOutside" | "hasOutsideBeside" | "isAtGate">;
   readonly divergence: Pick<Divergence, "isLikely">;
   /** Whether an effect is in flight, or a short sleep runs on this worker. */
   readonly isAtWork: () => boolean;
@@ -38,9 +42,13 @@ export interface RestOptions {
   readonly park: () => void;
   /** Ends the run, to be continued by one whose line is traced. */
   readonly traceFirst: () => void;
+  /** Whether what the handler waits for may be a lock of its own. */
+  readonly mayBeLock: () => boolean;
+  /** Ends the run, to be continued by one that takes it for no lock. */
+  readonly startOver: () => void;
 }
 
-export function createRest(run: Run, { settling, recollection, line, divergence, isAtWork, park, traceFirst }: RestOptions): Rest {
+export function createRest(run: Run, { settling, recollection, line, divergence, isAtWork, park, traceFirst, mayBeLock, startOver }: RestOptions): Rest {
   const { settings, ending, over, diverged } = run;
   const { clock } = run.ports;
   const { isOver } = ending;
@@ -65,6 +73,10 @@ export function createRest(run: Run, { settling, recollection, line, divergence,
         insideAtMs = undefined;
         continue;
       }
+      if (settling.isOutOfTurn()) {
+        if (!settling.settleOutOfTurn()) startOver();
+        break;
+      }
       if (settling.isLive()) {
         if (!isAtWork()) park();
         break;
@@ -73,7 +85,8 @@ export function createRest(run: Run, { settling, recollection, line, divergence,
       const isOutside = line.awaitsOutside() || (recollection.isAheadOutside() && line.hasOutsideBeside());
       // A handler that has done nothing new may take all the time of the run to reach its recorded calls. One that has skipped a recorded patch
       // is older code, and must not keep the worker that long.
-      if (isOutside && !divergence.isLikely()) break;
+      const mayComeOfLock = isOutside && settling.isHolding() && mayBeLock();
+      if (isOutside && !mayComeOfLock && !divergence.isLikely()) break;
       const nowMs = clock.now();
       stuckAtMs ??= nowMs;
       // What it awaited outside has come at the end of a long time, and what follows from it is about to be done: that time does not count.
@@ -82,6 +95,10 @@ export function createRest(run: Run, { settling, recollection, line, divergence,
       const isInsideTooLong = insideAtMs !== undefined && nowMs - insideAtMs >= divergenceWaitMs;
       // A handler that awaits something outside ctx gets more time: a false alarm would fail a sound task.
       const isStuckTooLong = nowMs - stuckAtMs >= divergenceWaitMs * PATIENCE_OUTSIDE;
+      if (mayComeOfLock && line.isAtGate() && nowMs - stuckAtMs >= divergenceWaitMs) {
+        settling.settleOutOfTurn();
+        break;
+      }
       if (!(isOutside && recollection.isAheadOutside()) && (isInsideTooLong || isStuckTooLong)) {
         if (line.isTraced) diverged();
         // Only a traced line knows what the handler waits for.

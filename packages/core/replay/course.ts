@@ -8,6 +8,8 @@
  *
  * A handler that has awaited something outside ctx continues between two drains, at a moment that differs from run to run, or in a drain in
  * which it already ran (line.ts). `at` tells its calls from those that follow from the settlement.
+ *
+ * A run that is stuck may settle effects *out of turn*, to find out what keeps it. It does nothing new after that, and is thrown away (at-rest.ts).
  */
 import type { CalledAt } from "../journal.ts";
 import type { Clock } from "../ports.ts";
@@ -25,6 +27,10 @@ export interface Course {
   start(handler: () => void): void;
   /** Settles the next effect and runs the handler to the end of that drain, then calls `drained`. The caller waits for `drained` before it settles again. */
   settle(settle: () => void): void;
+  /** The same, for an effect whose turn it is not: the one of that place. */
+  settleOutOfTurn(place: number, settle: () => void): void;
+  /** The place of the effect that has settled out of turn and let the code go on that runs now; undefined if none has. */
+  outOfTurn(): number | undefined;
 }
 
 export interface CourseOptions {
@@ -36,12 +42,14 @@ export interface CourseOptions {
 
 export function createCourse({ clock, line, drained }: CourseOptions): Course {
   let inARow = 0;
+  let outOfTurn: number | undefined;
 
   function drain(work: () => void): void {
     // Reactions that are ready by now belong to what came before, so they run first.
     clock.afterMicrotasks(() => {
       line.drain(work);
       clock.afterMicrotasks(() => {
+        outOfTurn = undefined;
         line.drained();
         drained();
       });
@@ -65,6 +73,12 @@ export function createCourse({ clock, line, drained }: CourseOptions): Course {
       inARow = 0;
       void clock.idle().then(take);
     },
+    settleOutOfTurn: (place: number, settle: () => void) =>
+      drain(() => {
+        outOfTurn = place;
+        settle();
+      }),
+    outOfTurn: () => outOfTurn,
   };
   return course;
 }

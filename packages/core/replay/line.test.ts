@@ -1503,6 +1503,70 @@ test.each(IN_TURN)("%s, taken after a read by %s: no call takes the key of anoth
   }
 });
 
+/** Reads that come one by one when the calls are recorded, so that nobody waits for the lock, and at once or in another order in the replay. */
+const LATER_IN_TURN = Object.keys(TURNS).flatMap((lock) =>
+  Object.keys(TAKEN).flatMap((by) =>
+    [
+      ["cold, in order", "warm"],
+      ["cold, in reverse", "warm"],
+      ["cold, in order", "cold, in reverse"],
+      ["cold, in order", "layered: others are cold"],
+    ].map((latencies) => [lock, by, latencies] as const),
+  ),
+);
+
+test.each(LATER_IN_TURN)(
+  "%s, taken after a read by %s: if somebody waits for it in the replay alone, the run is right or refused at once (%s)",
+  async (lock, by, latencies) => {
+    const began = performance.now();
+    const { result, keys } = await tried({
+      latencies,
+      handler: async (given) =>
+        await Promise.all(
+          TAKEN[by]!(given, TURNS[lock]!(), (item, key) =>
+            key === undefined ? given.save(item) : given.effects.keyed(key, () => given.save(item)),
+          ),
+        ),
+    });
+    if (typeof result === "string") expect(result).toMatch(/has its turn when|runs beside other code/u);
+    else expect(result).toEqual(saved(...ITEMS));
+    for (const [item, key] of Object.entries(keys)) {
+      if (by.startsWith("branches")) expect(key).toContain(`.${item}/`);
+      else expect(key).toMatch(new RegExp(`~${position(item)}$|^0-task.save$`, "u"));
+    }
+    expect(performance.now() - began).toBeLessThan(1_500);
+  },
+);
+
+test("what takes long is no lock: the run is thrown away once, and then waits as long as it takes", async () => {
+  const done: string[] = [];
+  const { task, calls, run } = create({
+    latencies: [],
+    handler: async ({ effects, run: number }) =>
+      await Promise.all(
+        ITEMS.map((item) =>
+          effects.branch(item, async () => {
+            // A driver of its own: what it waits for is settled by nobody that is known.
+            const takes = (number === 1 ? [1, 10, 20] : [300, 1, 1])[position(item)] ?? 1;
+            await wait(1);
+            await new Promise<void>((proceed) => void setTimeout(proceed, takes));
+            const saves = (await effects.step("save", () => `saved ${item}`)) as string;
+            done.push(`${number} ${item}`);
+            return saves;
+          }),
+        ),
+      ),
+  });
+  expect((await run()).type).toBe("parked");
+  task.answer("go", accept(1));
+  // The second run has let b and c settle out of turn, and nothing of that is kept.
+  const { size } = task.journal;
+  expect(await run()).toMatchObject({ type: "parked", entries: [] });
+  expect([task.journal.size, done]).toEqual([size, ["1 a", "1 b", "1 c", "2 b", "2 c"]]);
+  expect(await run()).toMatchObject({ type: "returned", result: { done: saved(...ITEMS) } });
+  expect(calls).toEqual([]);
+});
+
 test("items that wait for what another one opens to all of them are in order", async () => {
   await inEveryRun(
     async ({ effects, read, save }) => {

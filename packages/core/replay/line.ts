@@ -63,6 +63,8 @@ export interface Line {
   awaitsOutside(): boolean;
   /** The same of any function that has begun, also of one that no flow awaits. */
   hasOutsideBeside(): boolean;
+  /** Whether any code waits at a gate (L5). Unknown, and so false, unless the line is traced. */
+  isAtGate(): boolean;
   /** The code is followed no longer. */
   end(): void;
 }
@@ -333,6 +335,7 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
       const known = new Set<object>();
       return [...line.begun].some((promise) => waitsOutside(promise, known));
     },
+    isAtGate: () => line.gates.size > 0,
     end() {
       line.isTraced = false;
       hasEnded = true;
@@ -363,6 +366,7 @@ export function createSequentialLine(): Line {
     enterCall: (_branch, _within, call) => call(),
     awaitsOutside: () => true,
     hasOutsideBeside: () => true,
+    isAtGate: () => false,
     end: () => undefined,
   };
 }

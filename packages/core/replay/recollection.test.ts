@@ -38,7 +38,7 @@ function run({ recorded = {}, asks = {}, generation = 0, isTraced = true }: Reme
   let isOutside = false;
   let where: At = { way: "" };
   let restarts = 0;
-  const course = { settled: 0, at: (outside: boolean) => `${course.settled}${outside ? "o" : ""}` };
+  const course = { settled: 0, at: (outside: boolean) => `${course.settled}${outside ? "o" : ""}`, outOfTurn: () => undefined };
   const called: number[] = [];
   const lists = new Map<string, { readonly seenBefore: bigint }>();
   const listOf = (known: At["list"]) => {
@@ -88,6 +88,7 @@ function run({ recorded = {}, asks = {}, generation = 0, isTraced = true }: Reme
     course,
     line,
     traceFirst: () => void (restarts += 1),
+    refuse: () => undefined,
   });
   return {
     ...recollection,

@@ -24,7 +24,8 @@
  *       known which one has a record. An item whose record another one has taken is refused.
  *   C5  A record that matches in everything but the digest is a divergence (I4).
  *   C6  A call that has its turn when code beside it lets it through, as with a lock or a queue, is refused if what was awaited outside ctx may
- *       decide about the order: another item may come first in another run, and waits for this one (L5).
+ *       decide about the order: another item may come first in another run, and waits for this one (L5). If nobody had to wait when the calls
+ *       were recorded, replay finds out by letting an effect settle out of turn (at-rest.ts): a call that comes at once had waited for its code.
  */
 import { callSite, type CallSite } from "./call-site.ts";
 import { ParleyError } from "../errors.ts";
@@ -90,10 +91,12 @@ export interface RecollectionOptions {
   readonly scope: Pick<Scope, "get" | "run">;
   /** The flow in which the handler starts. */
   readonly start: Flow;
-  readonly course: Pick<Course, "settled" | "at">;
+  readonly course: Pick<Course, "settled" | "at" | "outOfTurn">;
   readonly line: Pick<Line, "position" | "called" | "isTraced" | "enter" | "enterCall">;
   /** Ends the run, to be continued by one whose line is traced. */
   readonly traceFirst: () => void;
+  /** Ends the run with an AMBIGUOUS_EFFECT. */
+  readonly refuse: (error: ParleyError) => void;
 }
 
 /** These have their key at once, before it is known who waits for the code that calls. */
@@ -133,12 +136,14 @@ interface Made {
   readonly itemOfAll: string | undefined;
   /** Whether it may be code of another item that has made the call (C6). */
   readonly isLeft: boolean;
+  /** The place of the effect from which it follows, if that has settled out of turn. */
+  readonly outOfTurn: number | undefined;
   /** If the call is counted by an item of this list. */
   readonly list: List | undefined;
   readonly site: CallSite | undefined;
 }
 
-export function recollect({ task, journal, recorded, scope, start, course, line, traceFirst }: RecollectionOptions): Recollection {
+export function recollect({ task, journal, recorded, scope, start, course, line, traceFirst, refuse }: RecollectionOptions): Recollection {
   const madeByName = new Map<string, MadeCalls>();
   let serial = 0;
   /** The calls of this run, by number. */
@@ -242,7 +247,9 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     // Nothing comes of this call: the run is over.
     if (!line.isTraced) return traceFirst();
     const message = !isCertain ? besideTheLine : isInTurn ? inTurn : inAnyOrder;
-    throw new ParleyError("AMBIGUOUS_EFFECT", message(what, now.site, before?.site));
+    const error = new ParleyError("AMBIGUOUS_EFFECT", message(what, now.site, before?.site));
+    if (isInTurn && now.outOfTurn !== undefined) refuse(error);
+    throw error;
   }
 
   function begin(kind: CalledKind, name: string, promise?: object): Begun {
@@ -254,6 +261,7 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     const site = line.isTraced ? callSite() : undefined;
     serial += 1;
     const number = serial;
+    const outOfTurn = course.outOfTurn();
     calls[number] = { what: `${kind}:${name}`, branch: flow.branch };
     line.called(number, promise);
     hasOutside ||= position.isOutside;
@@ -276,7 +284,7 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
         const way = position.way ?? position.wayLater();
         const itemOfAll = position.isKeyed ? undefined : position.startedAs ? position.startedAs() : way;
         const isLeft = isLeftOf !== undefined && (isAtOnce ? !position.isKeyed && itemOfAll === undefined : isLeftOf(promise));
-        return taken({ kind, named, at }, { serial: number, at: position, way, itemOfAll, isLeft, site });
+        return taken({ kind, named, at }, { serial: number, at: position, way, itemOfAll, isLeft, site, outOfTurn });
       },
     };
   }
@@ -317,6 +325,10 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     const key = occurrenceKey(takenAs, occurrence, task.generation);
     const id = entryKey(entryKind, key);
     const recordedAt = recorded.get(id)?.calledAt;
+    // It was made before that effect settled, and now comes of it. A plain record may be that of other code.
+    const isOfOwn = isOfItem || noted !== undefined || scoped.includes("/");
+    if (now.outOfTurn !== undefined && isOfOwn && recordedAt !== undefined && settledBefore(recordedAt) < now.outOfTurn)
+      refuse(new ParleyError("AMBIGUOUS_EFFECT", inTurn(`${kind} "${named}"`, now.site)));
     // A patch is decided once for its name, so no order matters.
     if (item && isCalledAgain(item, made.last, plain))
       throw new ParleyError("AMBIGUOUS_EFFECT", againInItem(`${kind} "${named}"`, now.site));

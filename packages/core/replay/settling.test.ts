@@ -39,6 +39,7 @@ async function run(called: readonly string[], { recorded = {}, arrived = [], isH
     course,
     line,
     traceFirst: () => undefined,
+    refuse: () => undefined,
   });
   const records = createRecords({
     journal,

@@ -10,6 +10,8 @@
  *       `isRecordedLater` settles first and goes out with the next write, at the latest before the next side effect.
  *   S4  If another effect could have settled instead, the place is written before the next side effect (R3).
  *   S5  Nothing new settles unless the run is sure to hold its task (R7).
+ *
+ * `settleOutOfTurn` breaks S1 for a run that is stuck, and never gets live after that.
  */
 import type { Entry, Journal } from "../journal.ts";
 import type { Course } from "./course.ts";
@@ -55,6 +57,11 @@ export interface Settling {
   advance(): void;
   /** To be called at the end of every drain. */
   drained(): void;
+  /** Whether a recorded effect has been called again and waits for those before it. */
+  isHolding(): boolean;
+  /** Settles the first such effect, although it is not its turn. Returns whether there was one. The run never gets live, and must be thrown away. */
+  settleOutOfTurn(): boolean;
+  isOutOfTurn(): boolean;
   /** Results of steps whose write has not begun, for a run that ends. */
   leftOver(): readonly Recorded[];
   /** What keeps the run from going live, for the message of a divergence. */
@@ -78,16 +85,17 @@ export function createSettling({ course, recollection, records, journal, isOver,
   const due: Due[] = [];
   const { promise: live, resolve: goLive } = Promise.withResolvers<void>();
   let hasGoneLive = false;
+  let isOutOfTurn = false;
   // True from the start, until the end of drain 0.
   let isBusy = true;
   let whenCalm: (() => void)[] = [];
 
   function isLive(): boolean {
-    return hasGoneLive || (recollection.ahead.size === 0 && course.settled >= recollection.settled.length);
+    return hasGoneLive || (!isOutOfTurn && recollection.ahead.size === 0 && course.settled >= recollection.settled.length);
   }
 
   function advance(): void {
-    if (isBusy || isOver()) return;
+    if (isBusy || isOver() || isOutOfTurn) return;
     const place = course.settled + 1;
     const recorded = recollection.settled[place - 1];
     if (recorded) {
@@ -150,14 +158,18 @@ export function createSettling({ course, recollection, records, journal, isOver,
     advance();
   }
 
-  function settle({ id, entry }: Recorded): void {
+  function settle({ id, entry }: Recorded, by = course.settle): void {
     isBusy = true;
     // The effect has its place from here on, and can no longer be withdrawn.
     const awaited = waiting.get(id);
     waiting.delete(id);
-    course.settle(() => {
+    by(() => {
       if (!isOver()) awaited?.settle(entry);
     });
+  }
+
+  function held(): Recorded | undefined {
+    return recollection.settled.slice(course.settled).find(({ id, entry }) => entry.withdrawn !== true && waiting.has(id));
   }
 
   function isCalm(): boolean {
@@ -188,6 +200,14 @@ export function createSettling({ course, recollection, records, journal, isOver,
       isBusy = false;
       advance();
     },
+    isHolding: () => held() !== undefined,
+    settleOutOfTurn() {
+      isOutOfTurn = true;
+      const next = held();
+      if (next) settle(next, (work) => course.settleOutOfTurn(next.entry.place ?? 0, work));
+      return next !== undefined;
+    },
+    isOutOfTurn: () => isOutOfTurn,
     leftOver: () => due.filter(({ isStep, writing }) => isStep && writing === undefined),
     missing() {
       if (recollection.ahead.size > 0) return `${[...recollection.ahead].join(", ")} (not called again)`;
