@@ -85,8 +85,9 @@ export function createRest(run: Run, { settling, recollection, line, divergence,
       const isOutside = line.awaitsOutside() || (recollection.isAheadOutside() && line.hasOutsideBeside());
       // A handler that has done nothing new may take all the time of the run to reach its recorded calls. One that has skipped a recorded patch
       // is older code, and must not keep the worker that long.
+      const hasAllTime = isOutside && !divergence.isLikely();
       const mayComeOfLock = isOutside && settling.isHolding() && mayBeLock();
-      if (isOutside && !mayComeOfLock && !divergence.isLikely()) break;
+      if (hasAllTime && !mayComeOfLock) break;
       const nowMs = clock.now();
       stuckAtMs ??= nowMs;
       // What it awaited outside has come at the end of a long time, and what follows from it is about to be done: that time does not count.
@@ -99,7 +100,7 @@ export function createRest(run: Run, { settling, recollection, line, divergence,
         settling.settleOutOfTurn();
         break;
       }
-      if (!(isOutside && recollection.isAheadOutside()) && (isInsideTooLong || isStuckTooLong)) {
+      if (!hasAllTime && !(isOutside && recollection.isAheadOutside()) && (isInsideTooLong || isStuckTooLong)) {
         if (line.isTraced) diverged();
         // Only a traced line knows what the handler waits for.
         else traceFirst();
