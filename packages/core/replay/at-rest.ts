@@ -48,7 +48,10 @@ export interface RestOptions {
   readonly startOver: () => void;
 }
 
-export function createRest(run: Run, { settling, recollection, line, divergence, isAtWork, park, traceFirst, mayBeLock, startOver }: RestOptions): Rest {
+export function createRest(
+  run: Run,
+  { settling, recollection, line, divergence, isAtWork, park, traceFirst, mayBeLock, startOver }: RestOptions,
+): Rest {
   const { settings, ending, over, diverged } = run;
   const { clock } = run.ports;
   const { isOver } = ending;
