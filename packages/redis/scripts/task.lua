@@ -594,7 +594,7 @@ end
 -- Of a task that is over, unless it keeps its content, only what may still be asked for is kept: its state and facts, its outcome, and a line for each entry. No run will
 -- read its arguments and its journal again. The receipts of answers are in the lines: digest and fingerprint tell a repeated answer from a late
 -- one. They are one field of the task, because a key of their own would cost more than all of them.
-local function trim_task()
+local function trim_task(call, facts)
   local lines, others, size = {}, {}, 0
   local ends_size = 0
   local entries = redis.call('HGETALL', journal)
@@ -619,8 +619,7 @@ local function trim_task()
     if size > LINES_MAX then break end
     lines[#lines + 1] = line
   end
-  local call, lines_text = redis.call('HGET', task, 'call'), table.concat(lines, '\n')
-  local facts = string.match(call, '^[^\n]*')
+  local lines_text = table.concat(lines, '\n')
   -- An idempotency key leads to the task by a key of its own.
   redis.call('HDEL', task, 'arguments', 'told', 'once')
   if #lines > 0 then
@@ -659,12 +658,10 @@ local function forget_task(state, task_id, now_ms)
   local has = redis.call('HMGET', task, 'once', 'threads')
   if has[1] then redis.call('PEXPIREAT', ONCE .. has[1], state.expires_at_ms) end
   if has[2] then redis.call('PEXPIREAT', task .. ':threads', state.expires_at_ms) end
-  local facts = call_facts()
-  if keeps_content(facts) then
-    redis.call('HDEL', task, 'told', 'once')
-  else
-    trim_task()
-  end
+  local call = redis.call('HGET', task, 'call')
+  local facts = string.match(call, '^[^\n]*')
+  local keeps = keeps_content(facts)
+  if keeps then redis.call('HDEL', task, 'told', 'once') else trim_task(call, facts) end
   local lives = feed_lives(facts, state, now_ms)
   if state.counted ~= '0' then
     count_kept(facts, state, kept_size() + KEPT_AT_LEAST, now_ms)
@@ -672,7 +669,7 @@ local function forget_task(state, task_id, now_ms)
     if fed > 0 then count_kept(facts, lives, fed, now_ms) end
   end
   redis.call('PEXPIREAT', task, state.expires_at_ms)
-  redis.call('PEXPIREAT', journal, state.expires_at_ms)
+  if keeps then redis.call('PEXPIREAT', journal, state.expires_at_ms) end
   redis.call('PEXPIREAT', feed, lives.expires_at_ms)
 end
 

@@ -101,7 +101,7 @@ describe("a task that is over", () => {
     expect(await life.answer(taskId, "question-40", "no")).toEqual({ receipt: "late" });
   });
 
-  test("is gone with its retention: however many tasks have ended, only their places in their owner's list are left", async () => {
+  test("is gone with its retention: however many tasks have ended, nothing is left of them, nor their places in their owner's list", async () => {
     const retentionMs = 200;
     const wave = async () => {
       for (let i = 0; i < 300; i += 1) await finished("r".repeat(1_000), { text: "a".repeat(1_000) }, { retentionMs });
@@ -111,7 +111,9 @@ describe("a task that is over", () => {
     await wave(); // scripts and buffers
     const before = await wave();
     for (let i = 0; i < 3; i += 1) await wave();
-    expect(((await wave()) - before) / (4 * 300)).toBeLessThan(60);
+    expect(((await wave()) - before) / (4 * 300)).toBeLessThan(10);
+    const owner = (await keysOf(look, opened.prefix)).find((key) => key.includes(":owner:")) ?? "";
+    expect(await look.xlen(owner)).toBeLessThan(2 * 300);
   });
 
   test("is counted in a hash that expires with the last of its caller's tasks, and has few fields", async () => {

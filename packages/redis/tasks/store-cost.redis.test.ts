@@ -42,7 +42,7 @@ async function commandsOf(work: () => Promise<unknown>): Promise<string> {
 test("a plain task's life", async () => {
   await live(); // scripts are loaded
   expect(await live()).toEqual({
-    create: "evalsha 1, exists 1, hset 2, pexpireat 1, publish 1, xadd 1, zadd 1",
+    create: "evalsha 1, exists 1, hset 2, pexpireat 1, publish 1, xadd 1, xlen 1, zadd 1",
     begin: "evalsha 1, hget 1, hgetall 2, hset 1, zadd 1",
     park: "evalsha 1, hexists 1, hget 1, hkeys 1, hset 1, hsetnx 1, publish 1, zadd 1",
     load: "hgetall 1",
@@ -57,7 +57,7 @@ test("an outbox costs three commands more where something is asked, answered or 
   try {
     await live(posting); // scripts are loaded
     expect(await live(posting)).toEqual({
-      create: "evalsha 1, exists 1, hset 2, pexpireat 1, publish 1, xadd 1, zadd 1",
+      create: "evalsha 1, exists 1, hset 2, pexpireat 1, publish 1, xadd 1, xlen 1, zadd 1",
       begin: "evalsha 1, hget 1, hgetall 2, hset 1, zadd 1",
       park: "evalsha 1, hexists 1, hget 2, hkeys 1, hset 1, hsetnx 1, pexpire 1, publish 1, xadd 1, zadd 1",
       load: "hgetall 1",
