@@ -374,6 +374,8 @@ export function createMemoryStore({
       if (ask && digest !== undefined) {
         if (ask.digest !== digest) return { receipt: "late" }; // I4
         if (token !== undefined && token !== task.openRun?.token) return { receipt: "late" }; // I5
+        // Moved since its worker looked.
+        if (answer.action === "timeout" && ask.deadlineMs > nowMs) return { receipt: "late" };
         if (quorum && question(task, key)?.accepted?.revision !== quorum.seen) return { receipt: "overtaken" };
         if (quorum && quorum.missing > 0) {
           const accepted = { revision: task.revision + 1, acceptances: structuredClone(quorum.acceptances) };

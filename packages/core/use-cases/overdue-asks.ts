@@ -28,8 +28,8 @@ export async function closeOverdueAsks(
     const audit = withNobody(services, task, { ask, door: "deadline", did: "timeout" });
     const timedOut = { taskId: task.id, key, digest, answer, nowMs, graceMs: settings.graceMs, token: lease.token, ...audit };
     const { receipt, quorum } = await closeOverdue(services, timedOut, ask);
-    // Otherwise a person answered at the last moment. That answer is in the store, and the next run, which is due at
-    // once, finds it.
+    // Otherwise a person answered at the last moment, or asked back, which puts the deadline off. That is in the store, and
+    // the next run, which is due at once, finds it.
     if (receipt === "accepted" || receipt === "duplicate") {
       const arrived = { atMs: deadlineMs, revision: task.revision + 1 + index };
       journal.set(entryKey("ask", key), { digest, calledAt, outcome: answerOutcome(answer, undefined, quorum?.acceptances), arrived });

@@ -24,7 +24,8 @@ returns the run to add while it is still due, because its first sender may have 
 answers that arrived and makes the task due.
 
 The journal entry has no place yet, only the time of its arrival; the next run decides what settles first. A timeout is dated at the
-deadline, not at the time when the worker noticed it, so that it precedes answers to other asks that arrived after the deadline.]]
+deadline, not at the time when the worker noticed it, so that it precedes answers to other asks that arrived after the deadline. It is late
+before the deadline: a worker reads that when its run begins, and until it closes the ask somebody may have asked back, which puts it off.]]
 local task_id, key, digest, fingerprint, outcome = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local is_timeout, now_ms, ready_at_ms, token = ARGV[6] ~= '', ARGV[7], ARGV[8], ARGV[9]
 local audit_record, audit_length_max, deposit, lane = ARGV[10], ARGV[11], ARGV[12], ARGV[13]
@@ -51,6 +52,9 @@ local function answer()
   if ask then
     if string.match(ask, '^%S+') ~= digest then return { 'late' } end -- I4
     if token ~= '' and token ~= state.token then return { 'late' } end -- I5
+    local called_at, asked_at_ms, timeout_ms = string.match(ask, '^%S+ %S+ (%S+) %S+ (%S+) (%S+)')
+    -- The deadline has moved since its worker looked: somebody asked back, and it stands still (thread.lua).
+    if is_timeout and asked_at_ms + timeout_ms > tonumber(now_ms) then return { 'late' } end
 
     if seen then
       local accepted = redis.call('HGET', task, 'accepted:' .. key)
@@ -71,7 +75,6 @@ local function answer()
     if deposit ~= '' then redis.call('HSET', deposits, key, deposit) end
     state.status = status_by_asks()
     tell(state, now_ms)
-    local called_at, asked_at_ms, timeout_ms = string.match(ask, '^%S+ %S+ (%S+) %S+ (%S+) (%S+)')
     local arrived_at_ms = is_timeout and string.format('%.0f', asked_at_ms + timeout_ms) or now_ms
     local place = '?' .. arrived_at_ms .. '.' .. state.revision
     redis.call('HSET', journal, field, table.concat({ place, called_at, digest, fingerprint, outcome }, ' '))

@@ -107,7 +107,14 @@ describe("who hears what", () => {
       return (data as { end: string }).end;
     };
     const settle = (taskId: string, answer: object, isTimeout = false) =>
-      opened.store.answer({ taskId, key: "size", digest: "digest-of-size", answer, nowMs: Date.now(), graceMs: 1_000, isTimeout } as never);
+      opened.store.answer({
+        taskId,
+        key: "size",
+        digest: "digest-of-size",
+        answer,
+        nowMs: Date.now() + (isTimeout ? 86_400_000 : 0),
+        graceMs: 1_000,
+      } as never);
     expect(await ended((taskId) => settle(taskId, { action: "decline" }))).toBe("declined");
     expect(await ended((taskId) => settle(taskId, { action: "cancel" }))).toBe("cancelled");
     expect(await ended((taskId) => settle(taskId, { action: "timeout" }, true))).toBe("timed_out");
@@ -277,7 +284,7 @@ describe("approvals", () => {
       key: KEY,
       digest: `digest-of-${KEY}`,
       answer: { action },
-      nowMs: Date.now(),
+      nowMs: Date.now() + (action === "timeout" ? 86_400_000 : 0),
       graceMs: 1_000,
     } as never);
   /** Without the first word. */

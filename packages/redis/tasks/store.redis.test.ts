@@ -276,7 +276,15 @@ describe("the task store on Redis", () => {
     await life.answer(taskId, "size", "4");
     await life.answer(taskId, "size", "4");
     token = await life.begin({ taskId, run: 2 });
-    await store.answer({ taskId, key: "late", digest: "digest-of-late", answer: { action: "timeout" }, nowMs, graceMs: GRACE_MS, token });
+    await store.answer({
+      taskId,
+      key: "late",
+      digest: "digest-of-late",
+      answer: { action: "timeout" },
+      nowMs: nowMs + 2 * HOUR_MS,
+      graceMs: GRACE_MS,
+      token,
+    });
     await store.record({ taskId, token, nowMs, leaseMs: LEASE_MS, entries: [aWithdrawal("name", 3)] });
     await store.park({ taskId, token, ...parked, asks: [anAsk("colour")] });
     token = await life.begin({ taskId, run: 3 });

@@ -160,7 +160,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
         key: "size",
         digest: "digest-of-size",
         answer: { action: "timeout" },
-        nowMs: Date.now(),
+        nowMs: Date.now() + HOUR_MS,
         graceMs: GRACE_MS,
       } as const;
       expect(await store.answer({ ...timeout, token })).toEqual({ receipt: "late" });
@@ -188,7 +188,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
           key,
           digest: `digest-of-${key}`,
           answer: { action: "timeout" },
-          nowMs: Date.now(),
+          nowMs: Date.now() + HOUR_MS,
           graceMs: GRACE_MS,
           token,
         });
@@ -200,15 +200,43 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
 
       const next = await life.begin({ taskId, run: 3 });
       expect(await life.answer(taskId, "name", "Ada")).toEqual({ receipt: "accepted" });
-      const late = { taskId, key: "name", digest: "digest-of-name", nowMs: Date.now(), graceMs: GRACE_MS, token: next };
+      const late = { taskId, key: "name", digest: "digest-of-name", nowMs: Date.now() + HOUR_MS, graceMs: GRACE_MS, token: next };
       expect(await store.answer({ ...late, answer: { action: "timeout" } })).toEqual({ receipt: "late" });
+    });
+
+    test("an ask whose deadline was put off since its worker looked is not closed before its new one", async () => {
+      const nowMs = Date.now();
+      const ask = anAsk("size", { askedAtMs: nowMs - HOUR_MS, deadlineMs: nowMs });
+      const taskId = await life.parked([ask]);
+      const token = await life.begin({ taskId, run: 2 });
+      const thread = { comments: 0 };
+      const moved = { askedAtMs: ask.askedAtMs, deadlineMs: nowMs + 1, request: ask.request };
+      expect(await store.writeThread({ taskId, key: "size", digest: ask.digest, thread, history: [], moved, nowMs })).toBe("accepted");
+      const close = (atMs: number) =>
+        store.answer({ taskId, key: "size", digest: ask.digest, answer: { action: "timeout" }, nowMs: atMs, graceMs: GRACE_MS, token });
+      expect(await close(nowMs)).toEqual({ receipt: "late" });
+      expect(await life.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "size", deadlineMs: nowMs + 1 }] });
+      // As the run does that found it overdue: it parks with what it read, and the next one looks again.
+      await life.park(taskId, token, [ask]);
+      const next = await life.begin({ taskId, run: 3 });
+      expect(
+        await store.answer({
+          taskId,
+          key: "size",
+          digest: ask.digest,
+          answer: { action: "timeout" },
+          nowMs: nowMs + 1,
+          graceMs: GRACE_MS,
+          token: next,
+        }),
+      ).toEqual({ receipt: "accepted" });
     });
 
     test("I5: a worker that was replaced cannot close an ask", async () => {
       const taskId = await life.parked([anAsk("size")]);
       const dead = await life.begin({ taskId, run: 2 });
       await life.takeOver({ taskId, run: 2 });
-      const request = { taskId, key: "size", digest: "digest-of-size", nowMs: Date.now(), graceMs: GRACE_MS };
+      const request = { taskId, key: "size", digest: "digest-of-size", nowMs: Date.now() + HOUR_MS, graceMs: GRACE_MS };
 
       expect(await store.answer({ ...request, answer: { action: "timeout" }, token: dead })).toEqual({ receipt: "late" });
       expect(await store.load(taskId)).toMatchObject({ asks: [{ key: "size" }] });
@@ -356,7 +384,7 @@ export function answers({ store, newTaskId, life, overdueAt, begin, record, jour
         answer,
         by,
         quorum: { acceptances, missing, ...(seen !== undefined && { seen }) },
-        nowMs: Date.now(),
+        nowMs: Date.now() + (answer.action === "timeout" ? HOUR_MS : 0),
         graceMs: GRACE_MS,
         ...(token !== undefined && { token }),
       });

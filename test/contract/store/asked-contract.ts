@@ -187,7 +187,7 @@ export function asked({ store, newTaskId, taskIdOf, life, begin }: UnderTest): v
       await life.answer(answered ?? "", "answered", "4");
       await life.cancel(cancelled ?? "");
       const digest = "digest-of-timed-out";
-      const request = { key: "timed-out", digest, answer: { action: "timeout" }, nowMs: NOW_MS, graceMs: GRACE_MS } as const;
+      const request = { key: "timed-out", digest, answer: { action: "timeout" }, nowMs: NOW_MS + HOUR_MS, graceMs: GRACE_MS } as const;
       await store.answer({ taskId: timedOut ?? "", ...request });
       const entry = { digest: "digest-of-withdrawn", outcome: { type: "withdrawn" }, calledAt: "0", place: 1, withdrawn: true } as const;
       const token = await life.begin({ taskId: withdrawn ?? "", run: 2 });

@@ -351,7 +351,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
     test("at the call's deadline cancels the child", async () => {
       const { taskId, childId: id, open } = await family();
 
-      await store.answer({ taskId, key: open.key, digest: id, answer: { action: "timeout" }, nowMs: Date.now(), graceMs: GRACE_MS });
+      await store.answer({ taskId, key: open.key, digest: id, answer: { action: "timeout" }, nowMs: open.deadlineMs, graceMs: GRACE_MS });
 
       expect((await life.load(id)).status).toBe("cancelled");
     });
