@@ -798,8 +798,8 @@ describe("a question that may be handed on", () => {
   const HANDED = [["pay", { message: "Pay 1?", group: "finance", mayHandOn: true }]] as const;
   const TO = { action: "delegate", kind: "people", names: "dora", reason: "On <b>leave</b>" };
 
-  async function handing(calls: Parameters<typeof asked>[0] = HANDED) {
-    const all = await asked(calls);
+  async function handing(calls: Parameters<typeof asked>[0] = HANDED, more: Parameters<typeof asked>[1] = {}) {
+    const all = await asked(calls, more);
     const id = `${all.taskIds[0]}/it`;
     const page = async (who: string, headers: Record<string, string> = {}) => {
       const response = await fetch(new URL(`/asks/${id}`, all.here.url), { headers: { "x-principal": who, ...headers } });
@@ -857,6 +857,22 @@ describe("a question that may be handed on", () => {
     // The person who called reads by whom, and when.
     expect((await page("ann")).text).toMatch(/This question is closed[^]*dora declined it\.[^]*When<\/dt><dd><time/);
     expect((await page("bob")).text).toMatch(/dora declined it\.[^]*In the place of<\/dt><dd><bdi>You/);
+  });
+
+  test("is asked back about: the open inbox of the person who made the call hears it at once, and that of nobody else", async () => {
+    // As an identity provider names people; the call keeps the name of its owner.
+    const named: typeof visitors.authenticate = async (request) => {
+      const caller = await visitors.authenticate(request);
+      return { ...caller, names: [`sub:${caller.principal}`] };
+    };
+    const { send, follow } = await handing(HANDED, { visitors: { ...visitors, authenticate: named }, authenticate: named });
+    const [ann, bob, mallory] = [await follow("ann"), await follow("bob"), await follow("mallory")];
+    await until(() => [ann, bob, mallory].every(({ told }) => told === 1));
+    expect((await send("bob", { action: "askBack", said: "Which budget?" })).status).toBe(303);
+    await until(() => ann.told === 2 && bob.told === 2);
+    expect((await send("ann", { action: "reply", said: "Travel." })).status).toBe(303);
+    await until(() => ann.told === 3 && bob.told === 3);
+    expect(mallory.told).toBe(1);
   });
 
   test("is asked back about, without script: the person who made the call finds it in their inbox and replies, and is asked nothing else", async () => {

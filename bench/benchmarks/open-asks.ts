@@ -19,11 +19,14 @@ const PUBLIC_URL = "http://parley.example";
 const GROUPS = 1_000;
 const PEOPLE = { one: 1, fifty: 50 } as const;
 const READS = 300;
+/** Questions that each person has put aside, the oldest of theirs: every list and count passes them over. */
+const ASIDE = 40;
 const LOOKS = {
   list: "asks?limit=50",
   byDeadline: "asks?limit=50&order=deadline",
   byDue: "asks?limit=50&order=due",
   byPriority: "asks?limit=50&order=priority",
+  aside: "asks?limit=50&snoozed=only",
   count: "asks/count",
 } as const;
 type Look = keyof typeof LOOKS;
@@ -68,6 +71,20 @@ export function openAsks({ quick, million }: { quick: boolean; million: boolean 
         if (response.status !== 200) throw new Error(`the list is refused: ${response.status} ${await response.text()}`);
         return (await response.json()) as Record<string, unknown>;
       };
+      /** Until so many are. */
+      const putAside = async (who: keyof typeof PEOPLE): Promise<void> => {
+        const { asks: before } = (await read(who, LOOKS.aside)) as { asks: unknown[] };
+        const { asks } = (await read(who, LOOKS.list)) as { asks: { taskId: string; key: string }[] };
+        const until = new Date(Date.now() + 3_600_000).toISOString();
+        for (const { taskId, key } of asks.slice(0, ASIDE - before.length)) {
+          const response = await fetch(`${here.url}/api/v1/asks/${taskId}/${encodeURIComponent(key)}/snooze`, {
+            method: "POST",
+            headers: { authorization: `Bearer ${tokens[who]}`, "content-type": "application/json" },
+            body: JSON.stringify({ until }),
+          });
+          if (response.status !== 200) throw new Error(`a question is not put aside: ${response.status} ${await response.text()}`);
+        }
+      };
       const client = createClient(`${frontEnd.url}/mcp`, 1);
       const backend = await connectRedis({ url: redisUrl }, { log: SILENT });
       const model = await backend.store.load((await parked(client)).taskId);
@@ -90,9 +107,17 @@ export function openAsks({ quick, million }: { quick: boolean; million: boolean 
             filled = size;
             figures[`bytes@${size}`] = bytes / size;
             for (const who of ["one", "fifty"] as const) {
-              const { asks } = (await read(who, LOOKS.list)) as { asks: unknown[] };
-              const expected = Math.min(50, PEOPLE[who] * Math.floor(size / GROUPS));
-              if (asks.length !== expected) throw new Error(`${who} of ${size} sees ${asks.length} questions, and not ${expected}`);
+              await putAside(who);
+              const asked = PEOPLE[who] * Math.floor(size / GROUPS);
+              const aside = Math.min(ASIDE, asked);
+              for (const [look, expected] of [
+                ["list", Math.min(50, asked - aside)],
+                ["aside", aside],
+              ] as const) {
+                const { asks } = (await read(who, LOOKS[look])) as { asks: unknown[] };
+                if (asks.length !== expected)
+                  throw new Error(`${who} of ${size} sees ${asks.length} questions (${look}), and not ${expected}`);
+              }
               for (const look of Object.keys(LOOKS) as Look[]) {
                 const used = await redisStatistics(redis);
                 const { latencies } = await inParallel(1, some(READS), async () => void (await read(who, LOOKS[look])));
@@ -119,6 +144,7 @@ export function openAsks({ quick, million }: { quick: boolean; million: boolean 
           { look: "byDeadline", what: "a page of 50 by deadline" },
           { look: "byDue", what: "a page of 50 by when they are wanted" },
           { look: "byPriority", what: "a page of 50 by priority" },
+          { look: "aside", what: `the ${ASIDE} that are put aside` },
           { look: "count", what: "the count" },
         ].flatMap(({ look, what }) =>
           sizes.flatMap((size): Metric[] => {

@@ -585,7 +585,8 @@ export const DE: Texts = {
     },
     "not-asked": {
       title: "Nicht gesendet",
-      sentence: "Darauf wartet niemand: Das Werkzeug erlaubt keine Nachfragen, oder es gab schon eine Auskunft. Nichts wurde geändert.",
+      sentence:
+        "Darauf wartet niemand: Das Werkzeug erlaubt keine Nachfragen, Sie haben zugestimmt, oder es gab schon eine Auskunft. Nichts wurde geändert.",
     },
     "not-handed-on": {
       title: "Nicht weitergegeben",

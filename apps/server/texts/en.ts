@@ -588,7 +588,8 @@ export const EN = {
     full: { title: "Too many comments", sentence: "This question has as many comments as it can have, so yours was not added." },
     "not-asked": {
       title: "Not sent",
-      sentence: "Nobody waits for this: the tool allows no questions back, or there was a reply before. Nothing was changed.",
+      sentence:
+        "Nobody waits for this: the tool allows no questions back, you have accepted, or there was a reply before. Nothing was changed.",
     },
     "not-handed-on": {
       title: "Not handed on",

@@ -6,7 +6,9 @@
  */
 import { type AuditFact, noteAudit, withAudit } from "../callers/audit.ts";
 import { namesOfAudience } from "../callers/open-asks.ts";
+import { typedName } from "../callers/names.ts";
 import { isPutTo, may, mayHandOn } from "../callers/policy.ts";
+import { hasAccepted } from "../callers/quorum.ts";
 import { isParticipant } from "../callers/seats.ts";
 import {
   askedBack,
@@ -109,6 +111,8 @@ export async function askBack(services: Services, { text, ...ref }: ReadAsk & { 
     if (ask.deadlineMs <= nowMs) return { type: "late" };
     // Nobody asks themselves.
     if (aboutOf(ask.request)?.allow?.includes("askBack") !== true || may(caller, "follow", task)) return { type: "not_allowed" };
+    // They have decided, and would only hold up those who are missing.
+    if (hasAccepted(caller, task.call, ask)) return { type: "accepted" };
     return askedBack(ask, history, { caller, nowMs, text }) ?? { type: "full" };
   });
 }
@@ -201,9 +205,26 @@ async function join(
     if (became === "late") return await lateFor(services, ref);
     if (became === "overtaken") continue;
     log.info({ taskId, key, action }, "question noted");
+    if (action === "askBack" || action === "reply") await tellOwner(services, task);
     return done(ref, action, written);
   }
   throw new ParleyError("UNAVAILABLE", "too many people did something with this question at once: try again");
+}
+
+/** Those who are asked hear of every change by the store. The owner is in no index, and sees what waits for a reply beside what they are asked. */
+async function tellOwner({ wakeUps, log }: Pick<Services, "wakeUps" | "log">, { call }: Pick<Task, "call">): Promise<void> {
+  const { tenant, caller: { subject, email } = {} } = call;
+  const people = [
+    ...(subject === undefined ? [] : [typedName("sub", subject)]),
+    ...(email === undefined ? [] : [typedName("email", email)]),
+  ];
+  if (people.length === 0) return;
+  // It is kept, whether or not they hear of it at once.
+  await wakeUps
+    .tellAsked({ ...(tenant !== undefined && { tenant }), names: namesOfAudience({ to: { people } }) })
+    .catch((error: unknown) => {
+      log.warn({ err: error }, "a question back was not told");
+    });
 }
 
 /** To whom it is handed on is told by itself, and of a claim that is renewed there is nothing new. */

@@ -115,7 +115,7 @@ export const THREAD_OPERATIONS: readonly Operation[] = [
     refusals: {
       ...refusals,
       403: "The question is put to others (`receipt` is `forbidden`), or its tool does not allow this, or the call is the caller's own (`not_allowed`)",
-      409: "The question is closed (`receipt` is `late`), or has too many comments (`full`)",
+      409: "The question is closed (`receipt` is `late`), the caller has accepted it (`accepted`), or it has too many comments (`full`)",
     },
     async handle({ frontEnd: { services }, caller, params: at, body }) {
       const joined = await askBack(services, { ...at, caller, door: DOOR, text: body.text });

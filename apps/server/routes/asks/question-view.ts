@@ -161,7 +161,8 @@ function around(view: QuestionView): Html | undefined {
 
 function askingBackOf({ page: { ask, call }, caller, isOfOthers = false }: QuestionView): "ask" | "reply" | undefined {
   if (owns(caller, call)) return ask.thread?.askedBack ? "reply" : undefined;
-  return !isOfOthers && aboutOf(ask.request)?.allow?.includes("askBack") === true ? "ask" : undefined;
+  const mayAsk = !isOfOthers && ask.tally?.mine !== true;
+  return mayAsk && aboutOf(ask.request)?.allow?.includes("askBack") === true ? "ask" : undefined;
 }
 
 function facts({ page: asked, caller, reader, nowMs, around: known, titleOf }: QuestionView): Html {

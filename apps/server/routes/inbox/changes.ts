@@ -3,7 +3,7 @@
  *
  * An event says nothing but that something may have changed, so the stream reads nothing, holds nothing that another front end might need,
  * and passes no decision of the policy by: the page that is asked for does. Questions to the owner of a call alone are in no index, and make
- * no event; pages look for these now and then.
+ * no event; pages look for these now and then. What somebody asks the owner back is told to the owner by name (join-thread.ts in core).
  */
 import { DEFAULT_TENANT, namesOfCaller } from "@parley/core";
 import type { FastifyReply, FastifyRequest } from "fastify";
