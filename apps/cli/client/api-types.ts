@@ -1664,7 +1664,7 @@ export interface operations {
                     readonly "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The question is closed (`receipt` is `late`), or has too many comments (`full`) */
+            /** @description The question is closed (`receipt` is `late`), the caller has accepted it (`accepted`), or it has too many comments (`full`) */
             readonly 409: {
                 headers: {
                     readonly [name: string]: unknown;
