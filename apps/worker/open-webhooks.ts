@@ -1,5 +1,5 @@
 /** Posts what happens: to the webhooks of the operator's file, and to clients that subscribed. */
-import { followOccurrences, type Services } from "@parley/core";
+import { followOccurrences, type Log, type Services } from "@parley/core";
 import { type DepositSeal, subscriptionSeal } from "@parley/node";
 import type { RedisBackend } from "@parley/redis";
 import { type Delivery, type DeliveryState, deliverTo, readWebhooks, serveSubscriptions, targetOf } from "@parley/webhooks";
@@ -10,7 +10,7 @@ const READ_EVERY_MS = 500;
 export interface OpenWebhooks {
   /** The operator's, and what it may refer to. */
   readonly file?: { readonly file: string; readonly variables: NodeJS.ProcessEnv } | undefined;
-  readonly services: Services;
+  readonly services: Pick<Services, "store" | "digest" | "clock"> & { readonly log: Log };
   readonly redis: RedisBackend;
   readonly seal: DepositSeal;
   /** Clients' receivers may be in the deployment's own network. */

@@ -39,7 +39,7 @@ export interface Worker {
 }
 
 /**
- * Throws DefinitionError for tool modules that do not load, RulesError for an invalid file of rules, an Error that names a shared module that does not start, UNAVAILABLE if Redis does
+ * Throws DefinitionError for tool modules that do not load, an Error that says what is wrong with the file of webhooks, RulesError for an invalid file of rules, an Error that names a shared module that does not start, UNAVAILABLE if Redis does
  * not serve, and Node's error if the operator's port cannot be opened. A shared telemetry is opened and closed by its owner.
  */
 export async function startWorker(config: WorkerConfig, shared?: Telemetry): Promise<Worker> {
@@ -151,17 +151,26 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
     stopAnnouncing = await announceVersions(redis.serving, own, log);
     // A leaf: loaded only if there is something to post.
     if (redis.outbox) {
-      const { openWebhooks } = await import("./open-webhooks.ts");
-      stopWebhooks = openWebhooks({
-        file: config.webhooks,
-        services,
-        redis,
-        seal: depositSeal(await agreedSecrets(config.secrets, redis.secret)),
-        isPrivate: config.subscriptionsPrivate,
-        publicUrl: config.publicUrl,
-        count: watched.webhook,
-        show: watched.webhookState,
-      });
+      const { postInThread } = await import("./post-in-thread.ts");
+      stopWebhooks = await postInThread(
+        {
+          redis: config.redis,
+          secrets: config.secrets,
+          logLevel: config.logLevel,
+          file: config.webhooks,
+          isPrivate: config.subscriptionsPrivate,
+          publicUrl: config.publicUrl,
+        },
+        {
+          log,
+          count: watched.webhook,
+          show: watched.webhookState,
+          broke() {
+            watched.stray("process");
+            breaks();
+          },
+        },
+      );
     }
     consumer = await redis.consumeRuns({
       concurrency,

@@ -1,0 +1,93 @@
+/** Posts by a real thread, to a real receiver, while this one is busy. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+import { once } from "node:events";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { aLife, anAsk } from "../../test/contract/builders.ts";
+import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import { postInThread } from "./post-in-thread.ts";
+
+const OUTBOX = { lengthMax: 1_000, ageMs: 86_400_000 };
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+
+let redis: OpenRedis;
+
+beforeEach(async () => {
+  redis = await openRedis({ outbox: OUTBOX });
+});
+afterEach(() => redis.close());
+
+function fileOf(text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "parley-thread-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, "webhooks.yaml"), text);
+  return join(folder, "webhooks.yaml");
+}
+
+/** In a thread as well, since this one is busy. Counts what it gets. */
+async function startReceiver(): Promise<{ readonly port: number; readonly received: Int32Array }> {
+  const received = new Int32Array(new SharedArrayBuffer(4));
+  const code = `
+    const { parentPort, workerData } = require("node:worker_threads");
+    const server = require("node:http").createServer((request, response) =>
+      request.resume().on("end", () => { Atomics.add(workerData, 0, 1); response.end(); }));
+    server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));`;
+  const thread = new Worker(code, { eval: true, workerData: received });
+  onTestFinished(async () => void (await thread.terminate()));
+  const [port] = (await once(thread, "message")) as [number];
+  return { port, received };
+}
+
+async function start(text: string) {
+  const told: string[] = [];
+  const { url, prefix } = redis;
+  const stop = await postInThread(
+    {
+      redis: { url, prefix, outbox: OUTBOX, startTimeoutMs: 2_000 },
+      secrets: ["a secret of at least thirty-two characters"],
+      logLevel: "silent",
+      file: { file: fileOf(text), variables: { SECRET } },
+      isPrivate: true,
+      publicUrl: undefined,
+    },
+    {
+      log: { warn: () => undefined, error: () => undefined },
+      count: (webhook, result) => told.push(`${webhook} ${result}`),
+      show: (webhook, state) => told.push(`${webhook} is ${state === undefined ? "unknown" : "shown"}`),
+      broke: () => told.push("broke"),
+    },
+  );
+  return { told, stop };
+}
+
+async function ended(): Promise<void> {
+  const life = aLife(redis.store, () => redis.newTaskId());
+  const taskId = await life.parked([anAsk("size")]);
+  await life.finish(taskId, await life.begin({ taskId, run: 2 }));
+}
+
+test("webhooks are posted to while this thread does nothing but work, and nothing is heard of them after the end", async () => {
+  const { port, received } = await startReceiver();
+  const { told, stop } = await start(
+    `webhooks: { ops: { url: "http://127.0.0.1:${port}/", secret: "\${SECRET}", private: true, events: [task.ended] } }`,
+  );
+  await expect.poll(() => told).toContain("ops is shown");
+  await expect.poll(async () => ((await redis.webhooks.load("ops")) as { place?: string }).place).toBeDefined();
+  await ended();
+  const busyUntil = performance.now() + 5_000;
+  while (Atomics.load(received, 0) === 0 && performance.now() < busyUntil);
+  expect(Atomics.load(received, 0)).toBe(1);
+  await expect.poll(() => told).toContain("ops delivered");
+  await stop();
+  expect(told.at(-1)).toBe("ops is unknown");
+  expect(told).not.toContain("broke");
+  await ended();
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  expect(Atomics.load(received, 0)).toBe(1);
+});
+
+test("a file that is wrong is told as it is where it is read", async () => {
+  await expect(start(`webhooks: { ops: { url: "http://127.0.0.1:1/", secret: short } }`)).rejects.toThrow(/ops\.secret.*must be whsec_/s);
+});

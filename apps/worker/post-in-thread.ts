@@ -1,0 +1,132 @@
+/**
+ * Posts what happens in a thread of its own: what a thousand subscribers hear at once is work that nobody waits for, and must not stand before the
+ * runs of those who do.
+ *
+ *   main     runs · sweeps · … ◀── counts, states ──┐
+ *   thread   outbox ─▶ policy ─▶ POST ─▶ place ─────┘   with connections of its own, and a tenth of the main thread's share where both want the CPU
+ */
+import { setPriority } from "node:os";
+import { once } from "node:events";
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import type { Log } from "@parley/core";
+import type { RedisSettings } from "@parley/redis";
+import type { DeliveryState } from "@parley/webhooks";
+
+/** What crosses over to the thread. */
+export interface PostWith {
+  readonly redis: Partial<RedisSettings> & Pick<RedisSettings, "url">;
+  readonly secrets: readonly string[];
+  readonly logLevel: string;
+  /** The operator's, and what it may refer to. */
+  readonly file: { readonly file: string; readonly variables: NodeJS.ProcessEnv } | undefined;
+  readonly isPrivate: boolean;
+  readonly publicUrl: string | undefined;
+}
+
+export interface PostInThread {
+  readonly log: Pick<Log, "warn" | "error">;
+  readonly count: (webhook: string, result: "delivered" | "failed" | "given_up") => void;
+  readonly show: (webhook: string, state: DeliveryState | undefined) => void;
+  /** The thread has ended by itself, which only a defect does. */
+  readonly broke: () => void;
+}
+
+type Message =
+  | { readonly type: "ready" }
+  | { readonly type: "failed"; readonly message: string }
+  | { readonly type: "counted"; readonly webhook: string; readonly result: "delivered" | "failed" | "given_up" }
+  | { readonly type: "shown"; readonly webhook: string; readonly state: DeliveryState | undefined };
+
+const MARK = "parley posts";
+/** Posts end at once, and what is then saved waits for Redis. */
+const STOP_MS = 8_000;
+/** The least that a thread may want is 19. */
+const NICE = 10;
+
+/** Resolves once it posts, to what stops it. Throws an Error that says why it does not. */
+export async function postInThread(given: PostWith, { log, count, show, broke }: PostInThread): Promise<() => Promise<void>> {
+  const variables = given.file && { ...given.file, variables: { ...given.file.variables } };
+  const thread = new Worker(new URL(import.meta.url), { name: "webhooks", workerData: { mark: MARK, ...given, file: variables } });
+  const exited = once(thread, "exit");
+  const shown = new Set<string>();
+  let isPosting = false;
+  const started = Promise.withResolvers<void>();
+  thread.on("message", (message: Message) => {
+    if (message.type === "ready") started.resolve();
+    else if (message.type === "failed") started.reject(new Error(message.message));
+    else if (message.type === "counted") count(message.webhook, message.result);
+    else {
+      shown.add(message.webhook);
+      show(message.webhook, message.state);
+    }
+  });
+  thread.on("error", (error) => {
+    log.error({ err: error }, "the thread that posts webhooks has failed");
+    started.reject(error);
+  });
+  thread.on("exit", () => {
+    for (const webhook of shown) show(webhook, undefined);
+    started.reject(new Error("the thread that posts webhooks has ended"));
+    if (isPosting) broke();
+  });
+  try {
+    await started.promise;
+  } catch (error) {
+    await thread.terminate();
+    throw error;
+  }
+  isPosting = true;
+  return async () => {
+    isPosting = false;
+    thread.postMessage("stop");
+    const timer = setTimeout(() => {
+      log.warn({}, "the thread that posts webhooks does not stop, and is ended; other workers go on from its last places");
+      void thread.terminate();
+    }, STOP_MS);
+    await exited;
+    clearTimeout(timer);
+  };
+}
+
+// ── in the thread ──────────────────────────────────────────────────────────────────────────────────────────────
+
+async function serve({ redis: settings, secrets, logLevel, ...given }: PostWith): Promise<void> {
+  // Elsewhere the whole process would get it.
+  if (process.platform === "linux") setPriority(NICE);
+  const say = (message: Message) => parentPort?.postMessage(message);
+  const [{ connectRedis }, node, { openWebhooks }] = await Promise.all([
+    import("@parley/redis"),
+    import("@parley/node"),
+    import("./open-webhooks.ts"),
+  ]);
+  const log = node.createLogger("worker", logLevel);
+  // As in the rest of the process, where nothing depends on what was rejected.
+  process.on("unhandledRejection", (error) => log.error({ err: error }, "unhandled promise rejection"));
+  const redis = await connectRedis(settings, { log });
+  const services = {
+    store: redis.store,
+    digest: redis.content.digest(node.sha256Digest),
+    clock: { ...node.systemClock, now: redis.now },
+    log,
+  };
+  const stop = openWebhooks({
+    ...given,
+    services,
+    redis,
+    seal: node.depositSeal(await node.agreedSecrets(secrets, redis.secret)),
+    count: (webhook, result) => say({ type: "counted", webhook, result }),
+    show: (webhook, state) => say({ type: "shown", webhook, state }),
+  });
+  parentPort?.once("message", () => {
+    void stop()
+      .then(() => redis.close())
+      .finally(() => process.exit());
+  });
+  say({ type: "ready" });
+}
+
+if (!isMainThread && (workerData as { mark?: unknown } | null)?.mark === MARK) {
+  serve(workerData as PostWith).catch((error: unknown) => {
+    parentPort?.postMessage({ type: "failed", message: error instanceof Error ? error.message : String(error) } satisfies Message);
+  });
+}
