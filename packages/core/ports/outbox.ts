@@ -19,6 +19,8 @@ export interface OutboxEntry {
   readonly atMs: number;
   readonly call: Pick<CallFacts, "kind" | "name" | "principal" | "tenant" | "hidden">;
   readonly changes: readonly OutboxChange[];
+  /** The task's content cannot be opened now: nobody can say whom its questions are for. */
+  readonly isKeyMissing?: true;
 }
 
 export interface OutboxChange {
@@ -45,8 +47,8 @@ export interface OutboxChange {
   readonly audience: readonly string[];
   /** A rule asks, and not the tool. Of what is older than this member, it is not known. */
   readonly isApproval?: true;
-  /** Of an approval that was answered. */
-  readonly answeredAs?: "given" | "refused";
+  /** Of an approval that was answered: `closed` if it was dismissed, which decides nothing. */
+  readonly answeredAs?: "given" | "refused" | "closed";
 }
 
 /** How far each partition has been read. */

@@ -218,10 +218,10 @@ export function followOccurrences(
     const concerned = new Set<Follower>();
     for (const follower of followers) if (!follower.isWithAll || follower.isTroubled || page.isTruncated) concerned.add(follower);
     for (const entry of page.entries) {
-      for (const key of keysOf(entry)) {
-        for (const each of byKey.get(key) ?? []) {
-          if (!concerned.has(each) && concerns({ ...each.subscriber, names: each.names }, entry)) concerned.add(each);
-        }
+      // Without its key nobody knows under which names to look.
+      const may = entry.isKeyMissing ? [followers] : keysOf(entry).map((key) => byKey.get(key) ?? []);
+      for (const each of may.flatMap((some) => [...some])) {
+        if (!concerned.has(each) && concerns({ ...each.subscriber, names: each.names }, entry)) concerned.add(each);
       }
     }
     // They read from where they were before this page.

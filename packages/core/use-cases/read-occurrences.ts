@@ -5,7 +5,7 @@
  *
  *   O1  What one may not see is no occurrence. The outbox narrows; the policy decides, when somebody hears of it.
  *   O2  Occurrences of one task are in the order of its changes, and each has the same id for everyone and every time.
- *   O3  Nothing between two places is left out, unless `isTruncated` says so.
+ *   O3  Nothing between two places is left out, unless `isTruncated` says so: it is no longer kept, or its key is missing.
  *
  * A read looks at a bounded number of entries. If none of them is for the caller, it returns none and is not at the end.
  */
@@ -24,7 +24,7 @@ import { turns } from "../values/turns.ts";
 import type { OccurrenceType } from "../task/occurrence-types.ts";
 import { aboutOf, priorityOf } from "../asks/about.ts";
 import { isForPerson } from "./list-asks.ts";
-import { type AskRead, readAsk } from "./read-ask.ts";
+import { readAsk } from "./read-ask.ts";
 import type { Services } from "./services.ts";
 
 export interface Occurrence {
@@ -84,7 +84,7 @@ export async function readOccurrences(services: OccurrenceServices, request: Rea
   const [page, names] = await Promise.all([outbox.read(from, LOOKED_MAX), "isOperator" in caller ? NO_NAMES : namesOf(outbox, caller)]);
   const oldestMs = maxAgeMs === undefined ? -Infinity : page.nowMs - maxAgeMs;
   const isLeftOut = page.entries.some(({ atMs }) => atMs < oldestMs);
-  const isTruncated = page.isTruncated || isLeftOut;
+  const isTruncated = page.isTruncated || isLeftOut || page.entries.some((entry) => mayBeMissed({ caller, filter }, entry));
 
   // Each partition continues after the changes that were looked at.
   const place: PartitionPlace[] = page.end.map((end, partition) => from[partition] ?? { ...end, after: "0-0" });
@@ -129,9 +129,18 @@ export function concerns(
   { caller, names, filter }: Pick<ReadOccurrences, "caller" | "filter"> & { readonly names: ReadonlySet<string> },
   entry: OutboxEntry,
 ): boolean {
+  if (mayBeMissed({ caller, filter }, entry)) return true;
   return entry.changes.some((change) =>
     filter.types.some((type) => mayConcern({ caller, names, filter: { ...filter, type } }, entry, change)),
   );
+}
+
+/** Whether it could be for the caller, and nobody can say, because its key is missing. An operator hears of it without what is sealed. */
+function mayBeMissed({ caller, filter }: Pick<ReadOccurrences, "caller" | "filter">, entry: OutboxEntry): boolean {
+  const { isKeyMissing, call, taskId, changes } = entry;
+  if (!isKeyMissing || "isOperator" in caller || (call.tenant ?? DEFAULT_TENANT) !== caller.tenant) return false;
+  if ((filter.tool ?? toolNameOf(call)) !== toolNameOf(call) || (filter.taskId ?? taskId) !== taskId) return false;
+  return changes.some((change) => filter.types.some((type) => isOfAsks(type) && OF_ASKS[type](change)));
 }
 
 type TypeFilter = Omit<OccurrenceFilter, "types"> & { readonly type: OccurrenceType };
@@ -150,6 +159,10 @@ const SETTLED = new Set<OutboxChange["what"]>(["answered", "overdue", "withdrawn
 
 type AskType = Exclude<OccurrenceType, "task.changed" | "task.ended">;
 
+function isOfAsks(type: OccurrenceType): type is AskType {
+  return type !== "task.changed" && type !== "task.ended";
+}
+
 const is =
   (...all: readonly OutboxChange["what"][]) =>
   ({ what }: OutboxChange) =>
@@ -167,7 +180,8 @@ const OF_ASKS: { readonly [Type in AskType]: (change: OutboxChange) => boolean }
   "approval.given": ({ answeredAs }) => answeredAs === "given",
   "approval.refused": ({ answeredAs }) => answeredAs === "refused",
   "approval.expired": ({ what, isApproval }) => isApproval === true && what === "overdue",
-  "approval.withdrawn": ({ what, isApproval }) => isApproval === true && (what === "withdrawn" || what === "closed"),
+  "approval.withdrawn": ({ what, isApproval, answeredAs }) =>
+    isApproval === true && (what === "withdrawn" || what === "closed" || answeredAs === "closed"),
   "approval.spent": is("spent"),
   "approval.void": is("void"),
 };
@@ -265,7 +279,8 @@ async function dataOf(
         what: what === "handed" && changes.some((each) => each.what === "escalated" && each.key === key) ? "escalated" : what,
       },
     );
-  const ask = await readUnless404({ store, digest, clock }, { caller, taskId, key });
+  // Without the audit: to hear of a question is not to be shown it.
+  const ask = await unlessRefused(readAsk({ store, digest, clock }, { caller, taskId, key, door: "events" }));
   const isOwner = owns(caller, call);
   const about = { ...common, key, from: isOwner ? "me" : "others", ...(urlOf && { url: urlOf(taskId, key) }) };
   // A task that is gone can be read by nobody. Its owner still learns what became of the question.
@@ -304,11 +319,12 @@ async function dataForOperator(
 ): Promise<JsonObject | undefined> {
   if (OF_APPROVED.has(type)) return about;
   if (type === "ask.settled") {
-    const settled = await store.settledAsk({ taskId, key, names: [] });
+    const settled = await unlessRefused(store.settledAsk({ taskId, key, names: [] }));
     const action = settled?.outcome?.type === "answer" ? settled.outcome.answer.action : undefined;
     return { ...about, end: ENDS[what] ?? (action === undefined ? "answered" : (ACTIONS[action] ?? "answered")) };
   }
   const task = await store.load(taskId);
+  if (task?.unreadable === "key_missing") return about;
   const ask = task?.asks.find((open) => open.key === key);
   if (!ask || !isForPerson(ask)) return OF_OPENED.has(type) ? { ...about, isOpen: false } : undefined;
   const { request, audience, deadlineMs, askedAtMs, thread } = ask;
@@ -334,13 +350,10 @@ const ACTIONS: { readonly [action: string]: string } = {
 
 const ENDS: { readonly [What in OutboxChange["what"]]?: string } = { overdue: "timed_out", withdrawn: "withdrawn", closed: "closed" };
 
-async function readUnless404(
-  services: Pick<Services, "store" | "digest" | "clock">,
-  { caller, taskId, key }: { readonly caller: Caller; readonly taskId: string; readonly key: string },
-): Promise<AskRead | undefined> {
+/** Undefined for what is not to be read: it is gone, not the caller's, erased, or its key is missing. */
+async function unlessRefused<T>(read: Promise<T>): Promise<T | undefined> {
   try {
-    // Without the audit: to hear of a question is not to be shown it.
-    return await readAsk(services, { caller, taskId, key, door: "events" });
+    return await read;
   } catch (error) {
     if (error instanceof ParleyError && error.code !== "UNAVAILABLE") return undefined;
     throw error;

@@ -198,7 +198,7 @@ export interface AnswerArguments {
   /** Digest of the person in whose list the answer is kept. */
   readonly giver: string | undefined;
   /** What the outbox says of the answer to an approval. */
-  readonly answeredAs: "given" | "refused";
+  readonly answeredAs: "given" | "refused" | "closed";
   /** `acceptances` are packed; undefined if the answer settles the ask. */
   readonly quorum: { readonly seen: number | undefined; readonly acceptances: string | undefined } | undefined;
 }

@@ -2,6 +2,7 @@
 import {
   type Caller,
   cursorOfPlace,
+  followOccurrences,
   namesOfAudience,
   OCCURRENCE_TYPES,
   type Occurrence,
@@ -15,6 +16,7 @@ import {
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { callerNamed } from "../../core/callers/caller.fixture.ts";
 import { aCall, aLife, anAsk, anEvent, aStep, aWithdrawal, HOUR_MS } from "../../../test/contract/builders.ts";
+import { aContentKey } from "../../../test/contract/content-keys.ts";
 import { type OpenRedis, openRedis } from "../../../test/contract/open-redis.ts";
 
 const DAY_MS = 24 * HOUR_MS;
@@ -312,7 +314,7 @@ describe("approvals", () => {
     ["a yes that does not count", async (id) => [await answered(id, "accept"), await decidedAgain(id, "void")], ["asked", "given", "void"]],
     ["a yes that nothing follows yet", (id) => answered(id, "accept"), ["asked", "given"]],
     ["a no", (id) => answered(id, "decline"), ["asked", "refused"]],
-    ["a closed form", (id) => answered(id, "cancel"), ["asked", "refused"]],
+    ["a closed form, which decides nothing", (id) => answered(id, "cancel"), ["asked", "withdrawn"]],
     ["nothing in time", (id) => answered(id, "timeout"), ["asked", "expired"]],
     ["a task that is cancelled", (id) => life().cancel(id), ["asked", "withdrawn"]],
   ])("%s: who may decide and who called hear it once, in order, and nobody else", async (_, end, expected) => {
@@ -431,6 +433,78 @@ test("what a newer version says in an entry is passed over, and the rest is hear
   expect(await heard(bob, "ask.opened")).toHaveLength(2);
   for (const type of OCCURRENCE_TYPES.filter((each) => !["ask.opened", "task.changed"].includes(each)))
     expect(await heard(bob, type)).toEqual([]);
+});
+
+describe("what a process has no key for", () => {
+  const eve = callerNamed("eve", { groups: ["finance"], tenant: "other" });
+  const operator = { isOperator: true } as never;
+  let keyed: OpenRedis;
+
+  beforeEach(async () => {
+    await opened.close();
+    const outbox = { lengthMax: 1_000, ageMs: DAY_MS };
+    keyed = await openRedis({ outbox, partitions: 2, contentKeys: aContentKey() });
+    opened = await openRedis({ outbox, partitions: 2, contentKeys: aContentKey(), prefix: keyed.prefix, drawsIds: false });
+    start = await outboxOf().now();
+  });
+  afterEach(() => keyed.close());
+
+  test("is said to be missing to whom it may concern, and what needs no key is heard", async () => {
+    const of = aLife(keyed.store, () => keyed.newTaskId());
+    const taskId = await of.parked([anAsk("size", FOR_FINANCE)], { principal: "ada", name: "refund" });
+    for (const type of ["ask.opened", "ask.reminded"] as const)
+      expect(await read(bob, { types: [type] }), type).toMatchObject({ occurrences: [], isTruncated: type === "ask.opened" });
+    expect((await read(bob, { types: ["ask.opened"], tool: "refund", taskId })).isTruncated).toBe(true);
+    expect((await read(bob, { types: ["ask.opened"], tool: "another" })).isTruncated).toBe(false);
+    expect((await read(bob, { types: ["ask.opened"], taskId: "another" })).isTruncated).toBe(false);
+    expect((await read(eve, { types: ["ask.opened"] })).isTruncated).toBe(false);
+    expect(await read(ada, { types: ["task.changed"] })).toMatchObject({
+      occurrences: [{ data: { change: "asked" } }],
+      isTruncated: false,
+    });
+    // Whether it is still open, and whom it is put to, is not known.
+    const { occurrences, isTruncated } = await read(operator, { types: ["ask.opened"] });
+    expect(isTruncated).toBe(false);
+    expect(occurrences.map(({ data }) => data)).toEqual([
+      { taskId, key: "size", called: { kind: "tool", name: "refund" }, owner: "ada", tenant: "default" },
+    ]);
+    await of.answer(taskId, "size", "4");
+    expect((await read(operator, { types: ["ask.settled"] })).occurrences).toMatchObject([
+      { data: { taskId, key: "size", end: "answered" } },
+    ]);
+    expect(await read(bob, { types: ["ask.settled"] })).toMatchObject({ occurrences: [], isTruncated: true });
+    expect((await read(ada, { types: ["ask.settled"] })).isTruncated).toBe(true);
+  });
+
+  test("is said to who follows as well", async () => {
+    const clock = {
+      now: Date.now,
+      after: (ms: number, callback: () => void) => {
+        const timer = setTimeout(callback, ms);
+        return () => clearTimeout(timer);
+      },
+    };
+    const services = { store: opened.store, digest: (text: string) => text, clock, log: { warn: () => undefined }, outbox: outboxOf() };
+    const feed = followOccurrences(services as never, { readEveryMs: 20 });
+    const told: unknown[] = [];
+    for (const [name, caller] of Object.entries({ bob, eve })) {
+      feed.follow({
+        caller,
+        filter: { types: ["ask.opened"] },
+        from: start,
+        limit: 10,
+        deliver: ({ occurrences, isTruncated }) => void told.push([name, occurrences.length, isTruncated]),
+        failed: (error) => void told.push(error),
+        troubled: () => void told.push("troubled"),
+      });
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await aLife(keyed.store, () => keyed.newTaskId()).parked([anAsk("size", FOR_FINANCE)], { principal: "ada" });
+    await expect.poll(() => told).toEqual([["bob", 0, true]]);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    feed.close();
+    expect(told).toEqual([["bob", 0, true]]);
+  });
 });
 
 describe("places", () => {

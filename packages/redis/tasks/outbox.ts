@@ -13,7 +13,7 @@ export interface OutboxOptions {
   readonly redis: Redis;
   readonly keys: Pick<Keys, "outbox">;
   readonly partitions: readonly number[];
-  readonly codec: Pick<ContentCodec, "lookUps" | "lookUpsVersion">;
+  readonly codec: Pick<ContentCodec, "access" | "lookUps" | "lookUpsVersion">;
   readonly bounds: OutboxBounds;
 }
 
@@ -24,13 +24,24 @@ const LAST = "18446744073709551615";
 export function createOutbox({ redis, keys, partitions, codec, bounds }: OutboxOptions): Outbox {
   const scripts = loadScripts(redis, { names: ["read"], folder: "outbox/", keyCount: () => 1 });
 
+  /** What tells that a key is missing is remembered for a while (data-keys.ts), as are keys. */
+  async function withKey(entry: OutboxEntry): Promise<OutboxEntry> {
+    try {
+      return (await codec.access(entry.taskId)) === "key_missing" ? { ...entry, isKeyMissing: true } : entry;
+    } catch {
+      // The service that has it cannot be asked.
+      return { ...entry, isKeyMissing: true };
+    }
+  }
+
   async function readPartition(partition: number, from: PartitionPlace | undefined, limit: number) {
     // An entry whose first changes were read is read again.
     const after = from?.after ?? "";
     const reply = (await reached(scripts.read([keys.outbox(partition), after, limit]))) as [string, number, string, string[]];
     const [now, length, oldest, flat] = reply;
     const nowMs = Number(now);
-    const entries = Array.from({ length: flat.length / 2 }, (_, at) => entryOf(partition, flat[2 * at] ?? "", flat[2 * at + 1] ?? ""));
+    const posted = Array.from({ length: flat.length / 2 }, (_, at) => entryOf(partition, flat[2 * at] ?? "", flat[2 * at + 1] ?? ""));
+    const entries = await Promise.all(posted.map(withKey));
     const isMore = entries.length === limit;
     const read = entries.at(-1)?.id ?? after;
     // Nothing is posted with an earlier id any more.
@@ -112,6 +123,7 @@ function changeOf(text: string): OutboxChange {
     ...(words.includes("!approval") && { isApproval: true as const }),
     ...(words.includes("!given") && { answeredAs: "given" as const }),
     ...(words.includes("!refused") && { answeredAs: "refused" as const }),
+    ...(words.includes("!closed") && { answeredAs: "closed" as const }),
   };
 }
 

@@ -446,7 +446,7 @@ export function createRedisStore({
             token,
             lane,
             giver: giver && codec.askedBy(taskId, giver.tenant)(nameOfGiver(giver)),
-            answeredAs: answer.action === "accept" ? "given" : "refused",
+            answeredAs: answeredAs(answer.action),
             quorum: quorum && {
               seen: quorum.seen,
               acceptances: quorum.missing > 0 ? packAcceptances(content, key, quorum.acceptances) : undefined,
@@ -680,6 +680,12 @@ function parentDue(reply: PackedRun): ParentDue {
 }
 
 const NO_CONTENT = { fields: [], entries: [] };
+
+/** As approvals end (core's ports/approval-record.ts): only a decline refuses. */
+function answeredAs(action: Answer["action"]): "given" | "refused" | "closed" {
+  if (action === "accept") return "given";
+  return action === "decline" ? "refused" : "closed";
+}
 
 /** What the outbox says of an entry follows its key. */
 function packEntries(content: Content, entries: readonly KeyedEntry[]): Pair[] {

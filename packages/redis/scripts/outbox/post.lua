@@ -2,8 +2,8 @@
 
 The outbox has what other systems may want to hear, in the order in which it happened, without content. It exists if OUTBOX_MAX is not 0
 (docs/adr/0026-events-are-read-from-an-outbox.md). An entry is JSON: the task's id, its revision, the time, its kind, name, owner and flags, and
-the changes, each followed by a line feed and the digests of its audience if it has one; of an approval, also `!approval` and, once it was answered,
-`!given` or `!refused`. `tell` in task.lua posts, in the change itself. ]]
+the changes, each followed by a line feed and the words of its audience if it has one (task.lua, `audiences`): digests, and of an approval `!approval`,
+of an ask that says so `!due=…` and `!priority=…`; behind them, once an approval was answered, `!given`, `!refused` or `!closed`. `tell` in task.lua posts, in the change itself. ]]
 local OUTBOX = string.gsub(due, 'due$', 'outbox')
 local OUTSIDE = { asked = 1, answered = 1, overdue = 1, withdrawn = 1, closed = 1, completed = 1, failed = 1, cancelled = 1, spent = 1, void = 1 }
 
@@ -13,7 +13,7 @@ local handed_on
 -- What this script has done around an ask that others may hear of, separated by spaces: their names in the outbox.
 local thread_tells = ''
 
--- Of the answer that this script records: `given` or `refused`, if it is to an approval.
+-- Of the answer that this script records: `given`, `refused` or, if it was dismissed, `closed`, where it is to an approval.
 local answered_as = ''
 
 function post(state, now_ms)
