@@ -26,7 +26,9 @@ async function take(request: IncomingMessage, response: ServerResponse): Promise
     type: string;
     data: { taskId: string };
   };
-  taken.push({ id: String(request.headers["webhook-id"]), type, taskId: data.taskId });
+  const id = String(request.headers["webhook-id"]);
+  // A worker that is killed before it has saved its place leaves what was taken to be posted again, under the same id.
+  if (!taken.some((each) => each.id === id)) taken.push({ id, type, taskId: data.taskId });
   response.writeHead(204).end();
 }
 
@@ -61,7 +63,7 @@ async function greeted(): Promise<string> {
   return taskId;
 }
 
-test("a task's life is posted once, in order, also when a worker is killed, and polled from a cursor at any front end", async () => {
+test("a task's life is posted under one id each, in order, also when a worker is killed, and polled from a cursor at any front end", async () => {
   const front = { url: deployment.url } as Front;
   const start = await rpc(front, "events/poll", { name: "task.changed", cursor: null });
   const typesOf = (taskId: string) => taken.filter((each) => each.taskId === taskId).map(({ type }) => type);
