@@ -25,22 +25,31 @@ export function createSnoozes({ redis, keys, codec }: SnoozesOptions): Snoozes {
     return (await codec.lookUps(tenant)).map((digest) => keys.snoozes(digest(`snoozed ${person}`)));
   }
 
+  /** The first that has an ask counts: a new entry is written before an older one of the same ask is removed. */
+  async function entriesOf(hashes: readonly string[], nowMs: number): Promise<readonly Snooze[]> {
+    const found = await Promise.all(hashes.map((hash) => reached(redis.hgetall(hash))));
+    const entries = new Map(found.toReversed().flatMap((each) => Object.entries(each)));
+    return [...entries].map(snoozeOf).filter(({ untilMs }) => untilMs > nowMs);
+  }
+
   return {
     async put(person, { taskId, key, untilMs, sinceMs, seen }, nowMs) {
       const [first = "", ...others] = await hashesOf(person);
       const member = `${taskId} ${key}`;
-      await Promise.all(others.map((hash) => reached(redis.hdel(hash, member))));
+      // Under older keys they only become fewer, so nobody can take the places that are left to the script.
+      const elsewhere = (await entriesOf(others, nowMs)).filter((each) => `${each.taskId} ${each.key}` !== member).length;
+      const most = Math.max(0, SNOOZES_MAX - elsewhere);
       const times = [Math.floor(untilMs), Math.floor(sinceMs)];
-      return (await reached(scripts.put([first, member, ...times, seen, Math.floor(nowMs), SNOOZES_MAX]))) as "snoozed" | "full";
+      const became = (await reached(scripts.put([first, member, ...times, seen, Math.floor(nowMs), most]))) as "snoozed" | "full";
+      if (became === "snoozed") await Promise.all(others.map((hash) => reached(redis.hdel(hash, member))));
+      return became;
     },
     async remove(person, { taskId, key }) {
       const hashes = await hashesOf(person);
       await Promise.all(hashes.map((hash) => reached(redis.hdel(hash, `${taskId} ${key}`))));
     },
     async list(person, nowMs) {
-      const hashes = await hashesOf(person);
-      const found = await Promise.all(hashes.map((hash) => reached(redis.hgetall(hash))));
-      return found.flatMap((each) => Object.entries(each).map(snoozeOf)).filter(({ untilMs }) => untilMs > nowMs);
+      return await entriesOf(await hashesOf(person), nowMs);
     },
   };
 }
