@@ -37,12 +37,14 @@ beforeAll(async () => {
   login.on("request", (request, response) => void provider.callback()(request, response));
 
   redis = openTestRedis();
-  const env = { REDIS_URL: redis.url, PARLEY_PREFIX: redis.prefix, PARLEY_TOOLS: join(import.meta.dirname, "tools/connect.ts") };
+  const tools = ["connect", "transfer"].map((name) => join(import.meta.dirname, `tools/${name}.ts`)).join(",");
+  const env = { REDIS_URL: redis.url, PARLEY_PREFIX: redis.prefix, PARLEY_TOOLS: tools };
   const guarded = {
     ...env,
     PARLEY_AUTH: "required",
     PARLEY_AUTH_ISSUERS: issuer,
     PARLEY_PUBLIC_URL: proxy.url,
+    PARLEY_LOGIN_SCOPES: "openid",
     PARLEY_LOGIN_CLIENT: await register(`${proxy.url}/login/callback`),
   };
   const [here, there, worker] = await Promise.all([startFrontEnd(guarded), startFrontEnd(guarded), startWorkerProcess(env)]);
@@ -154,7 +156,7 @@ describe("who opens a page", () => {
     expect(Object.fromEntries(new URL(away.location).searchParams)).toMatchObject({
       response_type: "code",
       code_challenge_method: "S256",
-      scope: "asks:answer",
+      scope: "asks:answer openid",
       resource: `${proxy.url}/mcp`,
       redirect_uri: `${proxy.url}/login/callback`,
     });
@@ -253,6 +255,37 @@ describe("who opens a page", () => {
     });
     expect([response.status, await response.text()]).toEqual([401, expect.stringContaining("nothing was sent")]);
   });
+});
+
+test("a person whose answer needs a recent login is asked for one by the provider, and what it states of that lets the answer count", async () => {
+  const token = await tokenOf("alice");
+  const client = createClient(`${proxy.url}/mcp`, 1, token);
+  const { taskId } = await client.call("transfer", {});
+  client.close();
+  const page = `${proxy.url}/asks/${taskId}/sure`;
+  const told = await reaches(`${proxy.url}/mcp`, taskId, ({ status }) => status === "input_required", token);
+  expect([told.inputRequests?.["sure"], told.statusMessage]).toEqual([undefined, expect.stringContaining(`answer on the page ${page}`)]);
+
+  const session = await sessionOf(page, "alice");
+  const { text } = await look(page, session);
+  expect(text).not.toContain('value="yes"');
+  const again = /<a class="button main" href="([^"]*)" data-key="a">Log in again</.exec(text)?.[1]?.replaceAll("&amp;", "&") ?? "";
+  const away = await look(new URL(again, page).href, session);
+  expect(Object.fromEntries(new URL(away.location).searchParams)).toMatchObject({ prompt: "login", max_age: "900" });
+  const callback = await logIn(new URL(away.location), "alice");
+  const back = await look(callback.href, `${session}; ${pairOf(away.cookies[0])}`);
+  expect([back.status, back.location]).toEqual([303, page]);
+
+  const fresh = pairOf(back.cookies.find((each) => each.startsWith("parley-session=")));
+  const shown = await look(page, fresh);
+  const fields = [...shown.text.matchAll(/type="hidden" name="(shown|token)" value="([^"]*)"/g)].slice(0, 2);
+  const form = fields.map(([, name = "", value = ""]): [string, string] => [name, value]);
+  const send = async (cookie: string) =>
+    await fetch(page, { method: "POST", redirect: "manual", headers: { cookie }, body: new URLSearchParams([...form, ["action", "yes"]]) });
+  expect((await send(session)).status).toBe(403);
+  expect((await send(fresh)).status).toBe(200);
+  const done = await reaches(`${proxy.url}/mcp`, taskId, ({ status }) => status === "completed", token);
+  expect(JSON.stringify(done.result)).toContain("true login");
 });
 
 test.skipIf(command === undefined)("a person in a browser without script logs in, enters the secret, and the tool continues", async () => {
