@@ -1,0 +1,128 @@
+/** Every kind of question, for every client by what it declares: what the client is shown. docs/dialects.md has the same table. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { catalogue, defineTool } from "@parley/sdk";
+import { type Rung, RUNGS } from "@parley/protocol";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { type Message, rpc } from "./client.fixture.ts";
+import { callerNamed, deploy, type Front } from "./deployment.fixture.ts";
+import type { Authenticate } from "./front-end/caller.ts";
+import { type EventStream, openSession } from "./session-client.fixture.ts";
+
+const schema = z.object({ n: z.number() });
+const done = (_answer: unknown) => "done";
+
+/** A question to the caller by a form, by a page (as for secrets, files and access), and one to others. */
+const KINDS = ["form", "page", "others"] as const;
+const asking = catalogue([
+  defineTool({ name: "form", run: async (_args, ctx) => done(await ctx.elicit("n", { message: "How many?", schema })) }),
+  defineTool({ name: "page", run: async (_args, ctx) => done(await ctx.secret("key", { message: "The key?" })) }),
+  defineTool({
+    name: "others",
+    run: async (_args, ctx) => done(await ctx.elicit("n", { message: "How many?", schema, to: { groups: ["finance"] }, not: "caller" })),
+  }),
+]);
+
+const UI = { extensions: { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } } };
+const DECLARED: { readonly [declared: string]: object } = {
+  nothing: {},
+  forms: { elicitation: { form: {} } },
+  pages: { elicitation: { url: {} } },
+  "forms and pages": { elicitation: { form: {}, url: {} } },
+  views: UI,
+  "forms and views": { elicitation: { form: {} }, ...UI },
+};
+
+const loggedIn: Authenticate = () => callerNamed("ann", { authenticatedBy: "oidc" });
+const HELD_MS = 400;
+
+/** The first message that is no notification. An answer that comes at once is no stream. */
+async function firstOf(call: EventStream): Promise<Message> {
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const message = await call.next().catch(() => JSON.parse(call.text) as Message);
+    if (message.id !== undefined) return message;
+  }
+}
+
+type Call = (front: Front, name: string, capabilities: object) => Promise<string>;
+
+/** What a result or a question is, in the words of the table. */
+function shown({ method, params, result, error }: Pick<Message, "method" | "params" | "result" | "error">): string {
+  if (method === "elicitation/create") return params?.["mode"] === "url" ? "page" : "form";
+  const { inputRequests, requestState, content } = (result ?? {}) as {
+    inputRequests?: Record<string, Message>;
+    requestState?: string;
+    content?: readonly { text: string }[];
+  };
+  const [first] = Object.values(inputRequests ?? {});
+  if (first) return shown(first);
+  if (requestState !== undefined) return "waits";
+  const text = error?.message ?? content?.[0]?.text ?? "";
+  if (text.startsWith("NOT FINISHED: ")) return "words";
+  return /from a client that declares the capability|, and this client did not declare/.test(text) ? "error" : `unknown: ${text}`;
+}
+
+const CALLS: { readonly [client: string]: Call } = {
+  "2026-07-28": async (front, name, capabilities) =>
+    shown(await rpc(front, "tools/call", { name, arguments: {} }, { tasks: false, capabilities })),
+  "2026-07-28, tasks": async (front, name, capabilities) => {
+    const extensions = { ...(capabilities as { extensions?: object }).extensions, "io.modelcontextprotocol/tasks": {} };
+    const options = { tasks: false, capabilities: { ...capabilities, extensions } };
+    const { result } = await rpc(front, "tools/call", { name, arguments: {} }, options);
+    const taskId = String(result?.["taskId"]);
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- until it asks
+      const { result: task } = await rpc(front, "tasks/get", { taskId }, options);
+      const [asked] = Object.values((task?.["inputRequests"] ?? {}) as Record<string, Message>);
+      if (asked) return shown(asked);
+      const message = String(task?.["statusMessage"] ?? "");
+      if (message.startsWith("Waiting for an answer")) return message.includes("This client cannot ask it: answer ") ? "status" : "waits";
+    }
+  },
+  "2025-11-25": async (front, name, capabilities) => {
+    const client = await openSession(front, { capabilities });
+    const call = await client.stream(front, "tools/call", { name, arguments: {} });
+    const waits = new Promise<string>((resolve) => setTimeout(resolve, HELD_MS, "waits"));
+    const seen = await Promise.race([firstOf(call).then(shown), waits]);
+    call.close();
+    return seen;
+  },
+};
+
+async function table(rungs: readonly Rung[] = RUNGS): Promise<string> {
+  const { fronts } = await deploy({
+    catalogue: asking,
+    fronts: 1,
+    authenticate: loggedIn,
+    ladder: { rungs: new Set(rungs) },
+    times: { callTimeoutMs: HELD_MS },
+  });
+  const clients = Object.keys(CALLS);
+  const cells = await Promise.all(
+    Object.entries(DECLARED).map(async ([declared, capabilities]) => {
+      const rows = await Promise.all(
+        KINDS.map(async (kind) => {
+          const outcomes = await Promise.all(clients.map((client) => CALLS[client]!(fronts[0]!, kind, capabilities)));
+          return `| ${declared} | ${kind} | ${outcomes.join(" | ")} |`;
+        }),
+      );
+      return rows.join("\n");
+    }),
+  );
+  return [`| declares | asked | ${clients.join(" | ")} |`, `|---|---|${clients.map(() => "---|").join("")}`, ...cells].join("\n");
+}
+
+test("where a deployment forbids to ask during the call, every client is told in words", async () => {
+  const found = await table(["task", "apps", "text"]);
+  expect(found).not.toMatch(/error|unknown/);
+  expect(found).toContain("| forms | page | words | status | words |");
+  expect(found).toContain("| pages | form | words | status | words |");
+});
+
+test("what each client is shown of each question is what docs/dialects.md says", async () => {
+  const page = readFileSync(join(import.meta.dirname, "../../docs/dialects.md"), "utf8");
+  const found = await table();
+  expect(page.includes(found), found).toBe(true);
+});
