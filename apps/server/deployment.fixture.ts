@@ -16,6 +16,7 @@ import {
   type Settings,
   type StandingApprovals,
 } from "@parley/core";
+import { foreseeEdits } from "@parley/approvals/every-process";
 import type { Login, OauthDirectory } from "@parley/identity";
 import {
   createMemoryClaims,
@@ -166,6 +167,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
     settings: { ...DEFAULT_SETTINGS, renewEveryMs: 10, ...request.settings },
   };
   const catalogues = "current" in request.catalogue ? request.catalogue : fixedCatalogue(request.catalogue);
+  const watching: Services = { ...services, foresee: foreseeEdits({ store, catalogues }) };
   if (request.worker !== false) {
     const worker = queue.consume({ concurrency: 20, run: async (ref) => void (await runTask(services, catalogues.runnable(), ref)) });
     onTestFinished(() => worker.close());
@@ -189,7 +191,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
   const fronts: Front[] = [];
   for (let index = 0; index < (request.fronts ?? 2); index += 1) {
     const app = await buildApp({
-      services,
+      services: watching,
       sessions,
       catalogues,
       facts: {

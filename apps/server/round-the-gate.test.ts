@@ -134,7 +134,10 @@ async function subject(): Promise<Subject> {
     refund,
     defineTool({
       name: "move",
-      input: z.object({ from: z.string(), to: z.string().startsWith("/") }),
+      input: z
+        .object({ from: z.string(), to: z.string().startsWith("/") })
+        .refine(({ to }) => !to.endsWith("/"), { path: ["to"], message: "must name a file" })
+        .refine(({ from, to }) => from !== to, { path: ["from"], message: "must differ" }),
       run: async ({ from, to }, ctx) => {
         await ctx.step("move", () => act(`${from} to ${to}`));
         return "moved";
@@ -313,7 +316,7 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     [
       ["to what a rule refuses", { to: "/etc/passwd" }, 200],
       ["to what others have to approve", { to: "/board/a" }, 200],
-      ["to what the tool does not take", { to: "b" }, 200],
+      ["to what the tool does not take", { to: "b" }, 422],
       ["of an argument that may not be changed, without the one that may", { from: "/etc/shadow" }, 422],
       ["of one argument more", { to: "/tmp/c", from: "/etc/shadow" }, 200],
       ["with another in the prototype", JSON.parse('{"to":"/tmp/c","__proto__":{"from":"/etc/shadow"}}') as object, 200],
@@ -536,6 +539,29 @@ describe("the reason of a call", () => {
     const url = new URL(`/api/v1/asks/${asked.taskId}/${asked.key}`, blank.front.url);
     expect(await (await fetch(url, { headers: { "x-principal": "bob" } })).text()).not.toContain("own words");
   });
+});
+
+test.each([
+  ["that the tool's schema does not allow, although the form does", "tmp", "/to", /must start with/],
+  ["that only code of the tool refuses", "/tmp/", "/to", /must name a file/],
+  // Words about another argument could repeat what the rule keeps back.
+  ["that does not go with another argument", "/tmp/a", "", /^The tool does not take these changes$/],
+])("a change %s is refused at its field, and the approval stays open", async (_, to, path, message) => {
+  const { call, front, openAsk, answer, acted, settled } = await subject();
+  await call("move", { from: "/tmp/a", to: "/tmp/b" });
+  const ask = await openAsk();
+  const url = new URL(`/api/v1/asks/${ask.taskId}/${ask.key}`, front.url);
+  const headers = { "content-type": "application/json", "x-principal": "bob" };
+  const reply = await fetch(url, { method: "POST", headers, body: JSON.stringify({ action: "accept", content: { to } }) });
+  expect(reply.status).toBe(422);
+  const { violations } = (await reply.json()) as { readonly violations: readonly { readonly path: string; readonly message: string }[] };
+  expect(violations).toEqual([expect.objectContaining({ path, message: expect.stringMatching(message) })]);
+  await settled();
+  expect(acted).toEqual([]);
+  expect(await openAsk()).toEqual(ask);
+  expect(await answer("bob", ask, { action: "accept", content: { to: "/tmp/c" } })).toBe(200);
+  await until(() => acted.length === 1);
+  expect(acted).toEqual(["/tmp/a to /tmp/c"]);
 });
 
 test("a call whose approver changes an argument acts as changed, and its caller is told", async () => {

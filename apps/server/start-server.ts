@@ -1,4 +1,4 @@
-import { openGate } from "@parley/approvals/every-process";
+import { foreseeEdits, openGate } from "@parley/approvals/every-process";
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { fixedCatalogue, type Services, type Subscription, subscriptionState, sweepFiles } from "@parley/core";
@@ -105,10 +105,15 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const authenticate = verified ? byCredentials(verified) : anonymous;
     const { upstreams: file } = config;
     upstreams = file && (await offerUpstreams({ file, own: catalogue, redis, hasAudit: config.redis.audit, log }));
+    const catalogues = gate.wrap(upstreams?.catalogues ?? fixedCatalogue(catalogue));
     const app = await buildApp({
-      services: { ...services, eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }) },
+      services: {
+        ...services,
+        foresee: foreseeEdits({ store: services.store, catalogues }),
+        eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }),
+      },
       sessions,
-      catalogues: gate.wrap(upstreams?.catalogues ?? fixedCatalogue(catalogue)),
+      catalogues,
       ...(upstreams && { deployment: upstreams.deployment }),
       facts: {
         name: "parley",

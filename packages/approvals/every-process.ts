@@ -5,6 +5,7 @@ import { gated, NO_RULES, withTests } from "./gate.ts";
 import { createGateRecord, type Recorders } from "./record.ts";
 import type { Called, Decision } from "./rules.ts";
 
+export { foreseeEdits } from "./foresee.ts";
 export { replayedBehindGate } from "./gate.ts";
 export type { PlantTest } from "./planted.ts";
 export type { Recorders } from "./record.ts";

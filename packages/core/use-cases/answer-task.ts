@@ -173,6 +173,8 @@ async function answerOne(services: Services, { actor, task, key, ask, reply, cou
   };
   if (!read.ok) return await invalid(read.violations);
   const { answer } = read;
+  const foreseen = answer.action === "accept" && services.foresee ? await services.foresee(task, ask, answer.content ?? {}) : [];
+  if (foreseen.length > 0) return await invalid(foreseen);
   if (answer.action === "accept" && isOnPage(ask)) return await agree(services, { actor, task, ask, by });
   if (answer.action === "accept" && ask.audience?.quorum !== undefined) {
     const receipt = await acceptWithOthers(services, { actor, task, ask, by, content: answer.content ?? {} });

@@ -19,6 +19,7 @@ import type {
 import type { FileStore } from "../ports/files.ts";
 import type { KeptGrants } from "../callers/kept-grants.ts";
 import type { Settings } from "../settings.ts";
+import type { Ask, JsonObject, Task, Violation } from "../task.ts";
 import type { ApprovalRecord } from "../ports/approval-record.ts";
 import type { StandingApprovals } from "../ports/standing-approvals.ts";
 import type { Room } from "../ports/room.ts";
@@ -26,6 +27,9 @@ import type { Slots } from "../ports/slots.ts";
 import type { Snoozes } from "../ports/snoozes.ts";
 import type { Serving } from "./versions.ts";
 import type { Suspects } from "./suspects.ts";
+
+/** What would be refused later of the content of an answer that fits its question. */
+export type Foresee = (task: Pick<Task, "id" | "call">, ask: Pick<Ask, "request">, content: JsonObject) => Promise<readonly Violation[]>;
 
 /** What the use cases need. Apps build it once per process. */
 export interface Services {
@@ -48,6 +52,8 @@ export interface Services {
   readonly deposits?: Deposits;
   /** For front ends. Without it new calls are accepted until the store is full. */
   readonly room?: Room;
+  /** For front ends. Without it an answer counts if it fits its question. */
+  readonly foresee?: Foresee;
   /** Figures of approvals. */
   readonly approvals?: ApprovalRecord;
   readonly standing?: StandingApprovals;

@@ -1,5 +1,5 @@
 /** Several answers in one request: a preview, and a receipt for each. One that is refused takes back no other. */
-import { isCounted, judgeReply, ParleyError, readAsk, type Receipt, SCOPES, unmet, type Violation } from "@parley/core";
+import { isCounted, judgeReply, openAsk, ParleyError, readAsk, type Receipt, SCOPES, unmet, type Violation } from "@parley/core";
 import { z } from "zod";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { answerFields, isReasonWithDecline, REASON_WITH_DECLINE, replyOf } from "./ask-shapes.ts";
@@ -126,6 +126,9 @@ async function foreseen(
   const assurance = unmet(ref.caller, read, services.clock.now());
   if (assurance) return { type: "login_required", assurance };
   const judged = judgeReply(services, read.request, replyOf(given));
-  const violations: readonly Violation[] = judged.ok ? [] : judged.violations;
+  const open = judged.ok && judged.answer.action === "accept" && services.foresee && (await openAsk(services, ref));
+  const later =
+    open && judged.ok && "content" in judged.answer ? await services.foresee?.(open.task, open.ask, judged.answer.content ?? {}) : [];
+  const violations: readonly Violation[] = judged.ok ? (later ?? []) : judged.violations;
   return violations.length > 0 ? { type: "invalid", violations } : { type: "valid" };
 }

@@ -1,0 +1,46 @@
+import { type Catalogue, fixedCatalogue, type JsonObject, testName } from "@parley/core";
+import { createMemoryStore } from "@parley/core/memory";
+import { catalogue, defineTool } from "@parley/sdk";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { aCall } from "../../test/contract/builders.ts";
+import { editForm } from "./edit.ts";
+import { foreseeEdits } from "./foresee.ts";
+
+const move = (version?: string) =>
+  defineTool({
+    name: "move",
+    ...(version !== undefined && { version }),
+    input: z.object({ from: z.string(), to: z.string().startsWith("/") }),
+    run: () => "moved",
+  });
+const ARGS = { from: "/a", to: "/b" };
+const NONE: Catalogue = catalogue();
+
+test.each<[string, { catalogue?: Catalogue; call?: object; content?: JsonObject; hints?: JsonObject }, string[]]>([
+  ["a change that the tool does not take", {}, ["/to"]],
+  ["one that it takes", { content: { to: "/c" } }, []],
+  ["nothing that was changed", { content: { to: "/b" } }, []],
+  ["a test as of the call that it copies", { call: { name: testName("move"), arguments: { arguments: ARGS, of: "0-x" } } }, ["/to"]],
+  ["a damaged test: the gate decides", { call: { name: testName("move"), arguments: {} } }, []],
+  ["a tool that is not here: the gate decides", { catalogue: NONE }, []],
+  ["a version that is not here", { call: { version: "1" }, catalogue: catalogue([move("2")]) }, []],
+  ["a version that is here beside a newer one", { call: { version: "1" }, catalogue: catalogue([move("2"), move("1")]) }, ["/to"]],
+  ["a prompt", { call: { kind: "prompt" } }, []],
+  ["an approval without fields for arguments", { hints: {} }, []],
+])("of %s, an approver is told what is refused, and no more", async (_, given, paths) => {
+  const store = createMemoryStore({ clock: { now: () => 0 }, wakeUps: { changed: () => undefined, askedChanged: () => undefined } });
+  const call = aCall({ name: "move", arguments: ARGS, ...given.call });
+  await store.create({ taskId: "0-task", call, graceMs: 1_000 });
+  const schema = editForm(move(), ARGS, { edit: ["to"], redact: [], message: "Move?", secretNames: [] });
+  const request = {
+    type: "form",
+    message: "Move?",
+    schema,
+    hints: given.hints ?? { filledIn: true },
+    about: { isApproval: true },
+  } as const;
+  const foresee = foreseeEdits({ store, catalogues: fixedCatalogue(given.catalogue ?? catalogue([move()])) });
+  const found = await foresee({ id: "0-task", call }, { request }, given.content ?? { to: "nowhere" });
+  expect(found.map(({ path }) => path)).toEqual(paths);
+});
