@@ -56,6 +56,7 @@ import { loginRoute } from "./routes/login/route.ts";
 import { PAGE_HEADERS } from "./routes/asks/html.ts";
 import { callbackRoute } from "./routes/asks/callback-route.ts";
 import { createGrants } from "./routes/asks/grants.ts";
+import { createOnward } from "./routes/asks/lead-on.ts";
 import { createQuestions } from "./routes/asks/questions.ts";
 import { asksRoute } from "./routes/asks/route.ts";
 import { noticePage, NOTICES } from "./routes/asks/views.ts";
@@ -210,7 +211,8 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     { prefix: "/mcp" },
   );
   const titleOf = toolTitles(catalogues);
-  const asked = { services, addresses, signatures: signatures(keys), titleOf };
+  const onward = createOnward({ services, addresses, signatures: signatures(keys) });
+  const asked = { services, addresses, signatures: signatures(keys), titleOf, onward };
   const visits = createVisits({ ...asked, seal: pages.seal });
   const questions = createQuestions(asked);
   const grants = createGrants({ ...asked, seal: pages.seal, oauth: pages.oauth });
@@ -225,6 +227,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       signatures: signatures(keys),
       visitors: pages.visitors,
       titleOf,
+      onward,
       grants,
       visits,
       questions,
@@ -235,7 +238,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     securityHeaders(scope, PAGE_HEADERS);
     servedHost(scope, trusted);
     visited(scope, visitors, log);
-    inboxRoute(scope, { frontEnd, addresses, signatures: signatures(keys), visitors, titleOf });
+    inboxRoute(scope, { frontEnd, addresses, signatures: signatures(keys), visitors, titleOf, onward });
   });
   // Without a login everyone is the same person, and nothing is kept.
   const hasAccounts = services.grants !== undefined && visitors.ticket === undefined;

@@ -191,18 +191,23 @@ test("a question says who asks, through which tool, for whom, until when and wha
 test("a page of a wizard has a way back where there is a page before it, and comes back filled in", async () => {
   const { at, here, there, services, taskId, result } = await asked("pages");
   const first = await open(at(here), "bob");
-  expect(first.text).toContain("Step 1 of 2.");
+  expect(first.text).toContain('<p class="quiet">Step 1 of 2</p>');
+  expect(first.text).toContain(">Next</bdi>");
   expect(first.text).toContain(">Decline</bdi>");
+  expect((await open(at(here), "bob", { "accept-language": "de" })).text).toContain('<p class="quiet">Schritt 1 von 2</p>');
   const next = async (key: string) => await until(async () => (await services.store.load(taskId))?.asks.some((ask) => ask.key === key));
-  await send(at(here), "bob", [...hidden(first.fields), ["action", "accept"], ["f0", "Bo"]]);
-  await next("trip/trip");
+  const led = await send(at(here), "bob", [...hidden(first.fields), ["action", "accept"], ["f0", "Bo"]]);
+  expect(led.text).toContain("Step 2 of 2");
+  expect(led.text).toMatch(/Your answer has arrived[.] <a href="\/asks\/[^"]*\/trip\/person">See the record/);
+  expect(led.text).not.toContain("returns to the step before");
   const second = await open(at(there, "trip/trip"), "bob");
+  expect(second.text).not.toContain("Your answer has arrived");
   expect(second.text).toContain('value="decline" data-key="d" formnovalidate><bdi>Back</bdi>');
   expect(second.text).not.toContain('name="reason"');
   expect((await open(at(there, "trip/trip"), "bob", { "accept-language": "de" })).text).toContain("<bdi>Zurück</bdi>");
   const sent = await send(at(there, "trip/trip"), "bob", [...hidden(second.fields), ["action", "decline"], ["f0", ""]]);
-  expect([titleOf(sent), sent.text]).toEqual(["One step back", expect.stringContaining("Go to your inbox")]);
-  await next("trip/person#2");
+  expect(sent.text).toContain('name="f0" type="text" value="Bo"');
+  expect(sent.text).not.toContain("Your answer has arrived");
   const again = await open(at(here, "trip/person%232"), "bob");
   expect(again.text).toContain('name="f0" type="text" value="Bo"');
   await send(at(here, "trip/person%232"), "bob", [...hidden(again.fields), ["action", "accept"], ["f0", "Bob"]]);
@@ -210,6 +215,22 @@ test("a page of a wizard has a way back where there is a page before it, and com
   const last = await open(at(here, "trip/trip%232"), "bob");
   await send(at(here, "trip/trip%232"), "bob", [...hidden(last.fields), ["action", "accept"], ["f0", "Graz"]]);
   expect(JSON.parse(await result())).toEqual({ person: { name: "Bob" }, trip: { city: "Graz" } });
+});
+
+test("the next question of the same task opens after an answer, for whom it is, where they are, and only there", async () => {
+  const { at, here, there, services, taskId } = await asked("pages");
+  const forged = await open(`${at(here)}?after=${encodeURIComponent(`${taskId}/trip/person AAAAAAAAAAAAAAAAAAAAAA`)}`, "bob");
+  expect(forged.text).not.toContain("has arrived");
+  const beside = await open(`${new URL(here.url).origin}/inbox?ask=${taskId}/trip/person`, "bob");
+  expect(beside.fields).toMatchObject({ back: "inbox" });
+  const led = await send(at(there), "bob", [...hidden(beside.fields), ["action", "accept"], ["f0", "Bo"]]);
+  expect(led.text).toContain('<main class="inbox has-ask"');
+  expect(led.text).toMatch(/data-ask="[^"]*\/trip\/trip"/);
+  // Who comes back to the page of what they have answered finds the way on, and nobody else does.
+  expect((await open(at(here), "bob")).text).toMatch(/<a class="button main" href="\/asks\/[^"]*\/trip\/trip\?after=[^"]*" data-next>/);
+  expect((await open(at(here), "ann")).text).not.toContain("data-next");
+  await services.store.cancel({ taskId, nowMs: Date.now(), message: "no more" });
+  expect((await open(at(here), "bob")).text).not.toContain("data-next");
 });
 
 test("a page of a wizard that wants one yes or no has a way back as well", async () => {

@@ -67,6 +67,7 @@ export { canBeAsked, isForClientOnly, usesTools } from "./asks/can-be-asked.ts";
 export { checkAsk, FORBIDDEN_SCHEMES } from "./asks/ask-policy.ts";
 export { checkPrompts, ESCALATIONS_MAX, REMINDERS_MAX, type Upcoming, upcomingPrompts } from "./asks/prompts.ts";
 export * from "./asks/form.ts";
+export * from "./asks/own-words.ts";
 export * from "./asks/reply.ts";
 export * from "./values/schema-violation.ts";
 
@@ -99,6 +100,7 @@ export * from "./use-cases/only-ask.ts";
 export { recordAnswer } from "./use-cases/record-answer.ts";
 export * from "./use-cases/declare-unavailable.ts";
 export * from "./use-cases/visit-page.ts";
+export * from "./use-cases/next-ask.ts";
 export * from "./use-cases/receive-event.ts";
 export * from "./use-cases/fresh-token.ts";
 export * from "./use-cases/own-grants.ts";

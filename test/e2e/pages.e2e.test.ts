@@ -108,9 +108,12 @@ describe.skipIf(command === undefined)("a browser without script", () => {
       await field.focus();
       await page.keyboard.type("typed by hand");
       await page.keyboard.press("Enter");
-      await page.getByRole("heading", { name: "Thank you" }).waitFor();
+      // The tool asks on, and that question opens.
+      await page.getByText("Your answer has arrived.").waitFor();
+      await page.getByRole("button", { name: "Yes" }).waitFor();
       await page.goto(at(1));
       await page.getByRole("heading", { name: "Answered" }).waitFor();
+      await page.getByRole("link", { name: "Go to the question" }).waitFor();
     });
     await reaches(deployment.url, taskId, ({ inputRequests }) => inputRequests?.["sure"] !== undefined);
   });

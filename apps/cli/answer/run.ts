@@ -8,6 +8,7 @@ import { tellTests } from "../questions/lesson.ts";
 import { printEnd } from "../call/run.ts";
 import { askUntilOver, follow, Left } from "../questions/follow.ts";
 import type { Reply } from "../questions/form.ts";
+import { nextKey } from "../questions/next-key.ts";
 import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
 import type { OpenAsk } from "../client/api-client.ts";
 import type { Reached } from "../client/reach.ts";
@@ -46,6 +47,7 @@ export async function answer(
   if (json && !wait) printJson({ taskId, key: chosen, answered: true, ...(missing !== undefined && { missing }) });
   if (!json) printToStderr(missing ? `answered; ${counted(missing, "more person", "more people")} must accept` : "answered");
   if (ask) await tellTests(server.api, [ask]);
+  if (!wait && !json && !missing && ask && replyFrom(requestOf(ask), given) === undefined) await askOn(server, ask, signal);
   if (wait) printEnd(await follow(server, { taskId, interactive: false, live: !json, signal }), json);
 }
 
@@ -60,6 +62,23 @@ async function answerOne({ api }: Reached, ask: OpenAsk, given: Given, signal: A
   } catch (error) {
     if (!(error instanceof Left)) throw error;
     return "left";
+  }
+}
+
+/** Whoever was asked at the terminal is asked there what the task asks next. */
+async function askOn(server: Reached, { taskId, key }: OpenAsk, signal: AbortSignal): Promise<void> {
+  const known = new Set([key]);
+  for (;;) {
+    const next = await nextKey(server.api, taskId, known);
+    const ask = next === undefined ? undefined : await readAsk(server.api, taskId, next);
+    if (ask?.state !== "open") return;
+    known.add(ask.key);
+    const sent = await answerOne(server, ask, {}, signal);
+    if (sent === "left") return left();
+    if (sent === "late") continue;
+    if (sent.type === "refused") throw sent.error;
+    printToStderr("answered");
+    await tellTests(server.api, [ask]);
   }
 }
 

@@ -9,6 +9,7 @@ import { questionOf } from "../questions/answer-ask.ts";
 import { isToReply, showAsked } from "../questions/asked.ts";
 import { askUntilOver, Left } from "../questions/follow.ts";
 import type { Reply } from "../questions/form.ts";
+import { nextKey } from "../questions/next-key.ts";
 import { tellTests } from "../questions/lesson.ts";
 import { counted } from "../terminal/counted.ts";
 import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
@@ -52,46 +53,61 @@ export async function inbox({ api }: Reached, command: InboxCommand): Promise<vo
 }
 
 type Api = Reached["api"];
+type AskAt = Pick<AskSummary, "taskId" | "key">;
 
 async function askAll(api: Api, { asks, isMore }: Listed): Promise<void> {
   const signal = onInterrupt();
-  const done = new Set<AskSummary>();
+  /** Those that were asked, and those that were answered with another one. */
+  const done = new Set<string>();
+  const idOf = ({ taskId, key }: AskAt) => JSON.stringify([taskId, key]);
+  const asked: AskAt[] = [];
   let answered = 0;
+  let count = asks.length;
+
+  /** Undefined if it was not answered, or if the task asks nothing more at once. */
+  async function askOne(at: AskAt, place: string, left: readonly AskSummary[]): Promise<AskAt | undefined> {
+    done.add(idOf(at));
+    asked.push(at);
+    printToStderr(`\n${place}  ${cleanLine(at.key)} of task ${cleanLine(at.taskId)}`);
+    const ask = await stillOpen(api, at);
+    if (!ask || isToReply(ask)) {
+      printToStderr(ask ? showAsked(ask, Date.now()) : `${cleanLine(at.key)} is no longer open.`);
+      return undefined;
+    }
+    let given: Reply | undefined;
+    const question = questionOf(api, ask, Date.now());
+    const remembering: Question = { ...question, send: async (reply) => await question.send((given = reply)) };
+    const outcome = await askUntilOver(remembering, signal);
+    if (outcome === LATER || outcome.type !== "accepted") return undefined;
+    answered += 1;
+    if (outcome.missing) printToStderr(`${counted(outcome.missing, "more person", "more people")} must accept`);
+    await tellTests(api, [ask]);
+    const open = left.filter((each) => !done.has(idOf(each)));
+    for (const each of given ? await answerAlike(api, ask, given, open) : []) {
+      done.add(idOf(each));
+      answered += 1;
+    }
+    if (outcome.missing) return undefined;
+    // Those that are still to come in the list come there.
+    const known = [...asks, ...asked].flatMap(({ taskId, key }) => (taskId === at.taskId ? [key] : []));
+    const key = await nextKey(api, at.taskId, new Set(known));
+    return key === undefined ? undefined : { taskId: at.taskId, key };
+  }
+
   try {
     for (const [index, summary] of asks.entries()) {
-      if (done.has(summary)) continue;
-      printToStderr(`\n${index + 1} of ${asks.length}  ${cleanLine(summary.key)} of task ${cleanLine(summary.taskId)}`);
-      const ask = await stillOpen(api, summary);
-      if (!ask) {
-        printToStderr(`${cleanLine(summary.key)} is no longer open.`);
-        continue;
-      }
-      if (isToReply(ask)) {
-        printToStderr(showAsked(ask, Date.now()));
-        continue;
-      }
-      let given: Reply | undefined;
-      const question = questionOf(api, ask, Date.now());
-      const remembering: Question = { ...question, send: async (reply) => await question.send((given = reply)) };
-      const outcome = await askUntilOver(remembering, signal);
-      if (outcome === LATER || outcome.type !== "accepted") continue;
-      answered += 1;
-      if (outcome.missing) printToStderr(`${counted(outcome.missing, "more person", "more people")} must accept`);
-      await tellTests(api, [ask]);
-      if (given) {
-        const left = asks.slice(index + 1).filter((each) => !done.has(each));
-        for (const each of await answerAlike(api, ask, given, left)) {
-          done.add(each);
-          answered += 1;
-        }
-      }
+      if (done.has(idOf(summary))) continue;
+      const left = asks.slice(index + 1);
+      let next = await askOne(summary, `${index + 1} of ${asks.length}`, left);
+      // What a task asks on comes before the rest of the list.
+      for (; next; next = await askOne(next, "Next", left)) count += 1;
     }
   } catch (error) {
     if (!(error instanceof Left)) throw error;
     printToStderr("The other questions stay open.");
     process.exitCode = INTERRUPTED;
   }
-  printToStderr(`${answered} of ${asks.length} answered${isMore ? "; there are more: see --limit" : ""}`);
+  printToStderr(`${answered} of ${count} answered${isMore ? "; there are more: see --limit" : ""}`);
 }
 
 /** Offers to give the same answer to other questions of the tool with the same form. Resolves to those that were answered. */

@@ -260,6 +260,7 @@ export const DE: Texts = {
     gone: "Nicht mehr offen: {question}",
     goneMany: "{count} Fragen sind nicht mehr offen.",
     changed: "Die Frage hat sich geändert. Lesen Sie sie noch einmal.",
+    asksOn: "Das Werkzeug fragt Sie noch etwas: {question}",
     fresh: "{count} neue Fragen",
     freshOne: "1 neue Frage",
     offline: "Keine Verbindung. Was Sie tippen, bleibt in diesem Browser erhalten.",
@@ -330,6 +331,8 @@ export const DE: Texts = {
     alsoAsked: "Auch gefragt",
     priority: "Dringlichkeit",
     priorities: { urgent: "Sehr dringend", high: "Dringend", low: "Nicht dringend" },
+    step: "Schritt {number} von {count}",
+    again: "Ihre letzte Antwort wurde nicht angenommen. Ändern Sie, was nicht passt, und senden Sie sie noch einmal.",
     context: "Was Sie zuerst ansehen sollten",
     picture: "Bild:",
     removed: "Entfernt: ",
@@ -342,6 +345,7 @@ export const DE: Texts = {
     riskFilledIn: "Das lässt sich nicht rückgängig machen. Die Felder zeigen, was getan wird.",
     optional: "freiwillig",
     answer: "Antworten",
+    next: "Weiter",
     decline: "Ablehnen",
     back: "Zurück",
     why: "Begründen, falls Sie ablehnen",
@@ -433,6 +437,13 @@ export const DE: Texts = {
     otherFields: "Weitere Felder",
   },
 
+  onward: {
+    counted: "Ihre Antwort ist angekommen. {record}",
+    record: "Beleg ansehen",
+    more: "Das Werkzeug fragt Sie noch etwas.",
+    open: "Zur Frage",
+  },
+
   record: {
     title: "Ihr Beleg",
     question: "Frage",
@@ -482,6 +493,7 @@ export const DE: Texts = {
     noteMany: "Nur das Werkzeug bekommt sie; Ihr Client und sein Modell nicht.",
     send: "Hochladen",
     empty: "Wählen Sie eine Datei, oder lehnen Sie ab.",
+    here: "{names} ist schon da. Senden Sie eine andere Datei, um sie zu ersetzen, oder beantworten Sie das Formular, um sie zu behalten.",
   },
   grant: {
     title: "Zugriff auf {title}",

@@ -270,6 +270,7 @@ export const EN = {
     gone: "No longer open: {question}",
     goneMany: "{count} questions are no longer open.",
     changed: "The question has changed. Read it again.",
+    asksOn: "The tool asks you something else: {question}",
     fresh: "{count} new questions",
     freshOne: "1 new question",
     offline: "No connection. What you type is kept in this browser.",
@@ -340,6 +341,8 @@ export const EN = {
     alsoAsked: "Also asked",
     priority: "Priority",
     priorities: { urgent: "Urgent", high: "High", low: "Low" },
+    step: "Step {number} of {count}",
+    again: "Your last answer was not accepted. Change what does not fit, and send it again.",
     context: "What to look at first",
     picture: "Picture:",
     removed: "Removed: ",
@@ -352,6 +355,7 @@ export const EN = {
     riskFilledIn: "This cannot be undone. The fields show what will be done.",
     optional: "optional",
     answer: "Answer",
+    next: "Next",
     decline: "Decline",
     back: "Back",
     why: "Say why, if you decline",
@@ -447,6 +451,14 @@ export const EN = {
     otherFields: "Other fields",
   },
 
+  /** From one question of a task to its next. */
+  onward: {
+    counted: "Your answer has arrived. {record}",
+    record: "See the record",
+    more: "The tool asks you something else.",
+    open: "Go to the question",
+  },
+
   record: {
     title: "Your record",
     question: "Question",
@@ -496,6 +508,7 @@ export const EN = {
     noteMany: "Only the tool gets them; your client and its model do not.",
     send: "Upload",
     empty: "Choose a file, or decline.",
+    here: "{names} is here already. Send another file to replace it, or answer the form to keep it.",
   },
   grant: {
     title: "Access to {title}",

@@ -5,12 +5,9 @@
  *   { from: "2026-12-24", to: "2026-12-20" }  refused by a refinement of `to`
  *     → the form with both dates as defaults; its message ends with the problem; hints.problems = { to: "…" }
  */
-import { type AskRequest, describeProblems, describeViolations, fieldAt, type JsonObject, type Violation } from "@parley/core";
+import { ASKED_AGAIN, type AskRequest, describeProblems, describeViolations, fieldAt, type JsonObject, type Violation } from "@parley/core";
 
 export type FormRequest = Extract<AskRequest, { type: "form" }>;
-
-/** Follows the message. Not to be changed: waiting tasks would diverge, because the question's identity covers it. */
-export const ASKED_AGAIN = "\n\nThe last answer does not fit: ";
 
 /** A form that is shown with an answer that was given before: what that left empty is empty, whatever the author's default. */
 export function filledInWith(asked: FormRequest, content: JsonObject): FormRequest {

@@ -9,7 +9,7 @@
  *   W2  Back is an answer: the page is declined. The first page has none before it, so declining it declines the wizard.
  *   W3  What was answered is never asked for empty again: pages keep their answers, also those that are left out in between.
  */
-import type { FileRef, JsonObject } from "@parley/core";
+import { type FileRef, filesHereWords, type JsonObject, type Step, stepWords } from "@parley/core";
 import type { AboutOptions } from "./about.ts";
 import type { AskResult, ContentOf, FormAsk } from "./ask.ts";
 import type { FilesAsk } from "./pages.ts";
@@ -39,13 +39,7 @@ export interface WizardFile extends Pick<FilesAsk, "message" | "accept" | "maxBy
 }
 
 /** Where a page stands. */
-export interface WizardStep {
-  /** From 1. */
-  readonly number: number;
-  /** As many as there are by what has been answered so far. */
-  readonly count: number;
-  readonly canGoBack: boolean;
-}
+export interface WizardStep extends Step {}
 
 /** Options of `ctx.wizard`; all but `pages`, `prefill` and `footer` are those of each page's question, as for `ctx.form`. */
 export interface WizardOptions<P extends WizardPages>
@@ -56,7 +50,7 @@ export interface WizardOptions<P extends WizardPages>
   readonly prefill?: { readonly [page in keyof P]?: Partial<GivenTo<P[page]["schema"]>> };
   /** Ends the wizard without an answer, on whichever page: `"cancel"` throws TimedOut, and `"decline"` Declined. */
   readonly onTimeout?: "cancel" | "decline" | "fail";
-  /** Follows the message of each page. By default it says which step this is and how to go back, in English. */
+  /** Follows the message of each page. By default it says which step this is and how to go back: on pages of Parley in the language of the reader, and to other clients in English. */
   readonly footer?: (step: WizardStep) => string;
 }
 
@@ -117,7 +111,7 @@ type Outcome = { readonly goes: "next" | "back"; readonly answered: Answered };
 
 export function createWizard({ branch, askForm, files }: WizardContext): Wizard["wizard"] {
   return async <const P extends WizardPages>(name: string, options: WizardOptions<P>) => {
-    const { pages, prefill = {}, footer = inEnglish, onTimeout, timeout, signal, to, not, ...about } = checked(name, options);
+    const { pages, prefill = {}, footer = stepWords, onTimeout, timeout, signal, to, not, ...about } = checked(name, options);
     // A page that declined itself at its deadline would look like one that a person left for the page before.
     const common = { ...about, ...present({ onTimeout: onTimeout === "decline" ? "cancel" : onTimeout, timeout, to, not }) };
     const keys = Object.keys(pages);
@@ -140,7 +134,7 @@ export function createWizard({ branch, askForm, files }: WizardContext): Wizard[
       });
       const uploads = Object.entries(wanted).map(async ([file, { count = 1, message: asks, ...limits }]) => {
         const has = before?.files[file];
-        const said = has === undefined ? asks : `${asks}\n\n${again(has)}`;
+        const said = has === undefined ? asks : `${asks}\n\n${filesHereWords(has.map(({ name: each }) => each))}`;
         const stops = has === undefined ? until() : until(replacing.signal);
         try {
           return [file, await files(`${page}.${file}`, { ...common, ...limits, message: said, signal: stops }, count)] as const;
@@ -208,14 +202,6 @@ function answersOf(pages: WizardPages, keys: readonly string[], kept: ReadonlyMa
 
 function isShown(pages: WizardPages, page: string, answers: WizardAnswers): boolean {
   return pages[page]?.when?.(answers) ?? true;
-}
-
-function inEnglish({ number, count, canGoBack }: WizardStep): string {
-  return `Step ${number} of ${count}.${canGoBack ? " Back, or Decline, returns to the step before." : ""}`;
-}
-
-function again(files: readonly FileRef[]): string {
-  return `${files.map(({ name }) => name).join(", ")} is here already. Send another file to replace it, or answer the form to keep it.`;
 }
 
 /** `back`: declining goes back, so faces call it that, and ask for no reason. */

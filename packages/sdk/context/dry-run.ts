@@ -10,6 +10,7 @@
  * questions that depend on other answers do not appear.
  */
 import {
+  ASKED_AGAIN,
   type Acceptance,
   type Reading,
   type Settled,
@@ -29,7 +30,6 @@ import {
   fieldsOf,
   valueOf,
 } from "@parley/core";
-import { ASKED_AGAIN } from "../asks/asked-again.ts";
 import { present } from "../values/without-undefined.ts";
 import { validateJson } from "../schemas/validate-json.ts";
 

@@ -24,7 +24,8 @@ import type { Visitors } from "../../front-end/visitors.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { filled, readerOf } from "../../texts/texts.ts";
 import type { AroundView } from "./around-view.ts";
-import { type Html, type Scripted, SCRIPTED_HEADERS } from "./html.ts";
+import { type Html, markup, type Scripted, SCRIPTED_HEADERS } from "./html.ts";
+import type { Onward } from "./lead-on.ts";
 import { logInView, settledRecord } from "./question-view.ts";
 import { loggedInAs, loginAs, type NoticeName, noticeOf, noticePage, NOTICES, type Shown } from "./views.ts";
 
@@ -75,15 +76,16 @@ export function scriptedFor(
   return { nowMs: clock.now(), person: signatures.sign(["drafts", tenant, principal].join("\n")) };
 }
 
-/** Adds the signed token of the form, and what people call the tool that asks. */
+/** Adds the signed token of the form, what people call the tool that asks, and what is said of the answer before. */
 export function withFormToken(
-  { signatures, titleOf }: { readonly signatures: Signatures; readonly titleOf: TitleOf },
+  { signatures, titleOf, onward }: { readonly signatures: Signatures; readonly titleOf: TitleOf; readonly onward: Pick<Onward, "counted"> },
   { request, taskId, page, problem }: ToShow,
 ): Shown {
   const { caller, account } = request;
   const { key, digest } = page.ask;
   const token = signatures.sign(formText({ taskId, key, caller }, digest));
-  return { page, called: titleOf(page.call), caller, account, reader: readerOf(request), token, ...(problem !== undefined && { problem }) };
+  const shown = { page, called: titleOf(page.call), caller, account, reader: readerOf(request), token, before: onward.counted(request) };
+  return { ...shown, ...(problem !== undefined && { problem }) };
 }
 
 /** The text that the token of a form signs. It binds the form to this person and to the ask as it was shown. */
@@ -141,6 +143,7 @@ export function notice(
 export interface Settling {
   readonly services: Services;
   readonly titleOf: TitleOf;
+  readonly onward: Pick<Onward, "link">;
 }
 
 /** For a person whose answer came too late: the ask was settled in the meantime, here or through another door, or asked differently. */
@@ -191,14 +194,15 @@ export async function aroundOf(
 
 /** Says how the question ended, and who ended it, to those who may know. */
 export async function noticeSettled(
-  { services, titleOf }: Settling,
+  { services, titleOf, onward }: Settling,
   reply: FastifyReply,
   ref: PageRef,
   name: "completed" | "closed" | "answered" | "of-others",
 ): Promise<FastifyReply> {
   if (name === "of-others") return notice(reply, name);
   const read = await readAsk(services, ref).catch(() => undefined);
-  const detail = read?.state === "settled" ? settledRecord(readerOf(reply.request), read, titleOf) : undefined;
+  const record = read?.state === "settled" ? settledRecord(readerOf(reply.request), read, titleOf) : undefined;
+  const detail = record && markup`${await onward.link(reply.request, ref)}${record}`;
   // Who only looks has sent nothing that came too late.
   return notice(reply, reply.request.method !== "POST" && detail ? lookedAt(name) : name, { detail });
 }

@@ -29,6 +29,7 @@ import type { Signatures } from "../../seals/signatures.ts";
 import { readerOf } from "../../texts/texts.ts";
 import { sealedCookies } from "../../seals/sealed-cookies.ts";
 import { DOOR, notice, noticeLate, sendPage, sendShown, type ToShow, withFormToken } from "./every-page.ts";
+import type { Onward } from "./lead-on.ts";
 import { createJourneys, type Journey } from "./journeys.ts";
 import { markup, say } from "./html.ts";
 import { awayPage, grantPage } from "./views.ts";
@@ -45,6 +46,7 @@ export interface Grants {
 export interface GrantsOptions {
   readonly services: Services;
   readonly titleOf: TitleOf;
+  readonly onward: Onward;
   readonly addresses: PageAddresses;
   readonly seal: DepositSeal;
   readonly signatures: Signatures;
@@ -62,7 +64,7 @@ interface Returned {
 export const REDEMPTIONS_MAX = 100;
 export const OWN_REDEMPTIONS_MAX = 10;
 
-export function createGrants({ services, titleOf, addresses, seal, signatures, oauth }: GrantsOptions): Grants {
+export function createGrants({ services, titleOf, onward, addresses, seal, signatures, oauth }: GrantsOptions): Grants {
   const { log } = services;
   const redemptions = sharedGate({
     what: "codes that are being redeemed",
@@ -88,7 +90,7 @@ export function createGrants({ services, titleOf, addresses, seal, signatures, o
   function show(reply: FastifyReply, toShow: ToShow): FastifyReply {
     const { taskId, page } = toShow;
     const { provider, scopes } = oauthPage(page);
-    const shown = withFormToken({ signatures, titleOf }, toShow);
+    const shown = withFormToken({ signatures, titleOf, onward }, toShow);
     const text = grantPage({ shown, title: providerOf(provider).title, scopes, action: addresses.urlOf(taskId, page.ask.key) });
     return sendShown(reply, toShow, text);
   }
@@ -174,14 +176,15 @@ export function createGrants({ services, titleOf, addresses, seal, signatures, o
           ? { content: { consent: kept.consent, provider: name, scopes } }
           : { content: { deposit: key, provider: name, scopes }, deposit: seal.seal(taskId, key, JSON.stringify(tokens)) };
         const { type } = await leavePage(services, { ...ref, digest, answer: { action: "accept", ...answer } });
-        if (type === "accepted" || type === "duplicate") return await (kept ? grantedForLater(reply) : notice(reply, "granted"));
+        if (type === "accepted" || type === "duplicate")
+          return (await onward.lead(reply, ref)) ?? (await (kept ? grantedForLater(reply) : notice(reply, "granted")));
         await kept?.discard();
       } catch (error) {
         if (!(error instanceof ParleyError) || !isForPerson(error)) throw error;
         logFailure(error, { taskId, key, provider: name });
         return show(reply, { request, taskId, page, problem: sentenceOf(error, provider.title) });
       }
-      return await noticeLate({ services, titleOf }, reply, ref);
+      return await noticeLate({ services, titleOf, onward }, reply, ref);
     },
   };
 }

@@ -14,6 +14,7 @@ import {
   mayHandOn,
   type OpenPage,
   owns,
+  ownWords,
   REASON_CHARS_MAX,
   requiredOf,
   type RequiredAssurance,
@@ -57,6 +58,8 @@ export interface QuestionView {
   readonly together?: { readonly hidden: Html; readonly count: number; readonly said: string } | undefined;
   /** Beside the list, to which a form without script returns. */
   readonly isInInbox?: boolean;
+  /** Said first: about the answer that led to this question. */
+  readonly before?: Html | undefined;
   /** What was typed and is shown again. */
   readonly draft?: Draft | undefined;
   readonly problems?: Problems | undefined;
@@ -73,7 +76,8 @@ const LONG = 1_500;
 export function questionView(view: QuestionView): Html {
   const { page: asked, reader } = view;
   const { texts } = reader;
-  const said = cut(asked.message, MESSAGE_CHARS_MAX);
+  const { said: words, step, problem } = ownWords(asked.message);
+  const said = cut(words, MESSAGE_CHARS_MAX);
   const isLong = said.length > LONG;
   const answering =
     view.isOfOthers === true
@@ -86,7 +90,10 @@ export function questionView(view: QuestionView): Html {
             ? link(view, asked.page)
             : elsewhere(view);
   const region = isLong ? markup` tabindex="0" role="region" aria-label="${texts.record.question}"` : undefined;
-  return markup`<p class="said${isLong ? " long" : ""}" id="said" dir="auto"${region}>${said}</p>
+  // An answer that the tool did not accept has arrived, but that is not what the person wants to know of it.
+  return markup`${problem === undefined ? view.before : undefined}
+${step && markup`<p class="quiet">${filled(texts.question.step, { number: step.number, count: step.count })}</p>`}
+<p class="said${isLong ? " long" : ""}" id="said" dir="auto"${region}>${said}</p>
 ${view.isOfOthers === true ? waits(view) : undefined}
 ${facts(view)}
 ${contextView(reader.texts, aboutOf(asked.ask.request)?.context ?? [])}
@@ -255,25 +262,45 @@ function shortly(value: Json): string {
 }
 
 export function form(view: QuestionView): Html {
-  const { page: asked, reader, token, action, together, problems = {} } = view;
+  const { page: asked, reader, action, together } = view;
   const { texts } = reader;
   if (asked.page.kind !== "form") throw new TypeError("the page has no form");
   const { schema, hints } = asked.page;
   const made = questionForm({ schema, ...(hints && { hints }), quorum: asked.ask.audience?.quorum });
+  // What the person is typing has other problems, or none.
+  const isAgain = view.draft === undefined && view.problems === undefined;
+  const problems = isAgain ? problemsOf(asked) : (view.problems ?? {});
   const count = Object.keys(problems).length;
+  const many = count === 1 ? texts.question.problemsOne : filled(texts.question.problems, { count });
   const { "": general } = problems;
   const fault =
     count === 0
       ? undefined
-      : markup`<div class="alert" role="alert" id="problems"><p>${count === 1 ? texts.question.problemsOne : filled(texts.question.problems, { count })}</p>
+      : markup`<div class="alert" role="alert"${isAgain ? undefined : markup` id="problems"`}><p>${isAgain ? texts.question.again : many}</p>
 ${general === undefined ? undefined : markup`<p dir="auto">${inWords(reader, general)}</p>`}</div>`;
-  return markup`<form class="flow question" method="post" action="${action}" novalidate data-drafts${together && markup` data-said="${together.said}"`}${made.isRisky ? markup` data-risky` : undefined}${isWayBack(made.hints) ? markup` data-back` : undefined}>
-${together?.hidden ?? hiddenFields(asked.ask.digest, token)}<input type="hidden" name="zone" value="${zoneOf(reader)}">
+  return markup`<form class="flow question" method="post" action="${action}" novalidate data-drafts${together && markup` data-said="${together.said}"`}${made.isRisky ? markup` data-risky` : undefined}${isWayBack(made.hints) ? markup` data-back` : undefined}${isPassing(made.hints) && !together ? markup` data-passing` : undefined}>
+${together?.hidden ?? hiddenOf(view)}<input type="hidden" name="zone" value="${zoneOf(reader)}">
 ${fault}
 ${made.isRisky ? markup`<p class="risk">${made.isFilledIn ? texts.question.riskFilledIn : texts.question.risk}</p>` : undefined}
-${made.isConfirm ? confirmNotes(made, problems) : markup`<div class="fields">${made.inputs.map((input, index) => field(view, input, index))}</div>`}
+${made.isConfirm ? confirmNotes(made, problems) : markup`<div class="fields">${made.inputs.map((input, index) => field({ ...view, problems }, input, index))}</div>`}
 ${made.isConfirm ? confirmButtons(texts, made, together?.count) : markup`${isWayBack(made.hints) ? undefined : why(texts)}${buttons(texts, made, together?.count)}`}
 </form>`;
+}
+
+/** Of a form that is asked again: what was wrong with the last answer, at the fields as far as it is known. */
+function problemsOf({ message, page }: OpenPage): Problems {
+  const { problem } = ownWords(message);
+  if (problem === undefined || page.kind !== "form") return {};
+  const at = Object.entries((page.hints?.["problems"] ?? {}) as JsonObject).filter(
+    (each): each is [string, string] => typeof each[1] === "string",
+  );
+  return at.length === 0 ? { "": problem } : Object.fromEntries(at);
+}
+
+/** A page of a wizard that the person can come back to: it is sent at once, and nothing needs to be taken back. */
+function isPassing({ step }: JsonObject = {}): boolean {
+  const { number, count } = (step ?? {}) as JsonObject;
+  return typeof number === "number" && typeof count === "number" && number < count;
 }
 
 /** A page of a wizard that has one before it: declining it goes there. */
@@ -314,7 +341,7 @@ function times(count: number | undefined): string {
 }
 
 function buttons({ question }: Texts, { hints, isRisky, inputs }: QuestionForm, count: number | undefined): Html {
-  const send = label(hints["submitLabel"], inputs.length === 0 ? question.accept : question.answer);
+  const send = label(hints["submitLabel"], isPassing(hints) ? question.next : inputs.length === 0 ? question.accept : question.answer);
   const decline = label(hints["cancelLabel"], isWayBack(hints) ? question.back : question.decline);
   return markup`<div class="actions"><button class="${isRisky ? "danger" : "main"}" name="action" value="accept" data-key="a"><bdi>${send}</bdi>${times(count)}</button><button name="action" value="decline" data-key="d" formnovalidate><bdi>${decline}</bdi>${times(count)}</button></div>`;
 }
@@ -323,7 +350,8 @@ function label(hint: Json | undefined, otherwise: string): string {
   return typeof hint === "string" && hint.trim() !== "" ? cut(hint, BUTTON_CHARS_MAX) : otherwise;
 }
 
-function link({ page: asked, reader, token, action }: QuestionView, page: { readonly url: string; readonly isReported: boolean }): Html {
+function link(view: QuestionView, page: { readonly url: string; readonly isReported: boolean }): Html {
+  const { reader, action } = view;
   const { question } = reader.texts;
   const url = URL.parse(page.url);
   const canOpen = url?.protocol === "https:" || url?.protocol === "http:";
@@ -335,7 +363,7 @@ ${url?.protocol === "http:" ? markup`<p class="risk">${question.linkPlain}</p>` 
 <p class="quiet"><code>${cut(page.url, 2_000)}</code></p>
 ${canOpen ? markup`<p><a class="button main" href="${url.href}" target="_blank" rel="noopener noreferrer">${question.linkOpen}</a></p>` : markup`<p class="bad">${question.linkRefused}</p>`}</div>
 <form class="question" method="post" action="${action}">
-${hiddenFields(asked.ask.digest, token)}
+${hiddenOf(view)}
 ${why(reader.texts)}<div class="actions"><button name="action" value="accept" data-key="a">${page.isReported ? question.linkGo : question.linkDone}</button><button name="action" value="decline" data-key="d">${question.decline}</button></div>
 </form>`;
 }

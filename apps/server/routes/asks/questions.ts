@@ -7,6 +7,7 @@ import {
   checkOnPage,
   type JsonObject,
   type OpenPage,
+  ownWords,
   type Receipt,
   type Services,
   type ShownPage,
@@ -21,6 +22,7 @@ import { aroundOf, DOOR, notice, noticeLate, noticeLogin, scriptedFor, sendScrip
 import { contentIn, draftIn, questionForm, type QuestionForm, type ReadForm } from "./form-body.ts";
 import type { HandOnDraft } from "./hand-on.ts";
 import { type Html, markup, page as wholePage } from "./html.ts";
+import { isInInbox, type Onward } from "./lead-on.ts";
 import { answerList, inCallOf, isWayBack, lesson, questionView, waitsTitle } from "./question-view.ts";
 import type { SnoozeDraft } from "./snooze.ts";
 import { loggedInAs } from "./views.ts";
@@ -32,7 +34,13 @@ export interface Questions {
   showToOthers(reply: FastifyReply, shown: ToShow): Promise<FastifyReply>;
   /** `only=check` in the form says what would be refused, and answers nothing: 204 if nothing would. */
   accept(request: FastifyRequest, reply: FastifyReply, given: Given): Promise<FastifyReply>;
-  answer(request: FastifyRequest, reply: FastifyReply, given: AnswerOnPage & { readonly page: OpenPage }): Promise<FastifyReply>;
+  answer(request: FastifyRequest, reply: FastifyReply, given: Answering): Promise<FastifyReply>;
+}
+
+interface Answering extends AnswerOnPage {
+  readonly page: OpenPage;
+  /** Beside the list. */
+  readonly isInInbox?: boolean;
 }
 
 /** A form that is shown again with what was typed. */
@@ -41,6 +49,8 @@ interface Again {
   readonly problems?: Problems;
   readonly handOn?: HandOnDraft;
   readonly snooze?: SnoozeDraft;
+  /** The form was beside the list. */
+  readonly isInInbox?: boolean;
 }
 
 interface Given extends Omit<AnswerOnPage, "reply"> {
@@ -51,18 +61,19 @@ interface Given extends Omit<AnswerOnPage, "reply"> {
 export interface QuestionsOptions {
   readonly services: Services;
   readonly titleOf: TitleOf;
+  readonly onward: Onward;
   readonly addresses: PageAddresses;
   readonly signatures: Signatures;
 }
 
-export function createQuestions({ services, titleOf, addresses, signatures }: QuestionsOptions): Questions {
+export function createQuestions({ services, titleOf, onward, addresses, signatures }: QuestionsOptions): Questions {
   async function show(
     reply: FastifyReply,
     toShow: ToShow,
     { isOfOthers = false, ...again }: Again & { readonly isOfOthers?: boolean } = {},
   ): Promise<FastifyReply> {
-    const shown = withFormToken({ signatures, titleOf }, toShow);
-    const { caller, account, reader, token, page } = shown;
+    const shown = withFormToken({ signatures, titleOf, onward }, toShow);
+    const { caller, account, reader, token, before, page } = shown;
     // Empty: to the address at which the page was opened, with its ticket.
     const around = await aroundOf(services, { taskId: toShow.taskId, key: page.ask.key, caller, door: DOOR }, page);
     const tag = tagOf(toShow, [isOfOthers, around]);
@@ -76,6 +87,7 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
       caller,
       reader,
       token,
+      before,
       nowMs: services.clock.now(),
       action: "",
       around,
@@ -116,20 +128,20 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
   async function answer(
     request: FastifyRequest,
     reply: FastifyReply,
-    { page, ...given }: AnswerOnPage & { readonly page: OpenPage },
+    { page, isInInbox: isBesideList = false, ...given }: Answering,
     typed?: { readonly draft: Draft; readonly form: QuestionForm },
   ): Promise<FastifyReply> {
     const receipt = await answerOnPage(services, given);
     switch (receipt.type) {
       case "accepted":
       case "duplicate":
-        return counted(request, reply, { page, receipt, given });
+        return await counted(request, reply, { page, receipt, given, isBesideList });
       case "invalid":
         if (!typed) return notice(reply, "unreadable");
         return await show(
           reply,
           { request, taskId: given.taskId, page },
-          { draft: typed.draft, problems: problemsIn(receipt.violations, typed.form.inputs) },
+          { draft: typed.draft, problems: problemsIn(receipt.violations, typed.form.inputs), isInInbox: isBesideList },
         );
       case "forbidden":
         return notice(reply, "of-others");
@@ -137,20 +149,29 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
         return noticeLogin(reply, given, receipt.assurance);
       case "late":
       case "unknown":
-        return await noticeLate({ services, titleOf }, reply, given);
+        return await noticeLate({ services, titleOf, onward }, reply, given);
     }
   }
 
-  /** Says that the answer counted, and gives the person the record. */
-  function counted(
+  interface Counted {
+    readonly page: OpenPage;
+    readonly receipt: Receipt;
+    readonly given: AnswerOnPage;
+    readonly isBesideList: boolean;
+  }
+
+  /** Leads on to the next question, or says that the answer counted and gives the person the record. */
+  async function counted(
     request: FastifyRequest,
     reply: FastifyReply,
-    { page, receipt, given }: { readonly page: OpenPage; readonly receipt: Receipt; readonly given: AnswerOnPage },
-  ): FastifyReply {
-    const detail = record(request, page, given, receipt);
+    { page, receipt, given, isBesideList }: Counted,
+  ): Promise<FastifyReply> {
     const missing = receipt.type === "accepted" ? (receipt.missing ?? 0) : 0;
+    const isBack = given.reply.action === "decline" && page.page.kind === "form" && isWayBack(page.page.hints);
+    const led = await onward.lead(reply, given, { isInInbox: isBesideList, isBack, isStopped: missing > 0 });
+    if (led) return led;
+    const detail = record(request, page, given, receipt);
     if (given.reply.action === "decline") {
-      const isBack = page.page.kind === "form" && isWayBack(page.page.hints);
       return isBack ? notice(reply, "went-back", { detail: toInbox(readerOf(request)) }) : notice(reply, "declined", { detail });
     }
     if (missing > 0) return notice(reply, "counted", { detail, parts: { missing } });
@@ -162,7 +183,8 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
   }
 
   function record(request: FastifyRequest, asked: OpenPage, { caller, reply }: AnswerOnPage, receipt: Receipt): Html {
-    const { message, call, page } = asked;
+    const { call, page } = asked;
+    const { said } = ownWords(asked.message);
     const reader = readerOf(request);
     const by = whoseCall(caller, call);
     const { record: words } = reader.texts;
@@ -171,7 +193,7 @@ export function createQuestions({ services, titleOf, addresses, signatures }: Qu
     return markup`<section class="flow" aria-labelledby="record">
 <h2 id="record">${words.title}</h2>
 ${lesson(reader, asked, receipt)}
-<p class="said" dir="auto">${message.length > 2_000 ? `${message.slice(0, 2_000)} …` : message}</p>
+<p class="said" dir="auto">${said.length > 2_000 ? `${said.slice(0, 2_000)} …` : said}</p>
 ${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>${reply.reason === undefined ? undefined : markup`<p class="quiet">${words.reason}: <span dir="auto">${reply.reason}</span></p>`}` : answers ? markup`<h3 class="quiet">${words.youAnswered}</h3>${answers}` : markup`<p>${words.youAccepted}</p>`}
 <dl class="facts"><dt>${words.tool}</dt><dd><bdi>${titleOf(call)}</bdi></dd>${inCallOf(reader, by.whose === "named" ? by.name : undefined)}<dt>${words.when}</dt><dd>${momentText(reader, services.clock.now())}</dd></dl>
 </section>
@@ -189,14 +211,15 @@ ${toInbox(reader)}`;
       const read = readForm(readerOf(request), formOf({ ...page, page: page.page }), body);
       if (!read) return notice(reply, "unreadable");
       const { form, draft, content, problems } = read;
-      if (Object.keys(problems).length > 0) return await show(reply, { request, taskId: given.taskId, page }, { draft, problems });
+      const again = { draft, isInInbox: isInInbox(body) };
+      if (Object.keys(problems).length > 0) return await show(reply, { request, taskId: given.taskId, page }, { ...again, problems });
       if (body.get("only") === "check") {
         if (page.required) return noticeLogin(reply, given, page.required);
         const violations = checkOnPage(services, page, { action: "accept", content });
         if (violations.length === 0) return await reply.code(204).send();
-        return await show(reply, { request, taskId: given.taskId, page }, { draft, problems: problemsIn(violations, form.inputs) });
+        return await show(reply, { request, taskId: given.taskId, page }, { ...again, problems: problemsIn(violations, form.inputs) });
       }
-      return await answer(request, reply, { ...given, reply: { action: "accept", content } }, { draft, form });
+      return await answer(request, reply, { ...given, reply: { action: "accept", content }, isInInbox: isInInbox(body) }, { draft, form });
     },
   };
 }

@@ -53,6 +53,7 @@ import {
 } from "./every-page.ts";
 import type { Grants } from "./grants.ts";
 import { type HandingOn, readHandOn } from "./hand-on.ts";
+import { inInbox, isInInbox, type Onward, pathAndQuery } from "./lead-on.ts";
 import type { Questions } from "./questions.ts";
 import { readSnooze, SNOOZE } from "./snooze.ts";
 import type { Visits } from "./visits.ts";
@@ -68,6 +69,7 @@ export interface AsksRoute {
   readonly visits: Visits;
   readonly questions: Questions;
   readonly titleOf: TitleOf;
+  readonly onward: Onward;
 }
 
 /** A character takes up to nine bytes in a form. */
@@ -83,7 +85,7 @@ const isSnoozing = (action: string) => action === "unsnooze" || action.startsWit
 
 export function asksRoute(
   scope: FastifyInstance,
-  { frontEnd, addresses, seal, signatures, visitors, grants, visits, questions, titleOf }: AsksRoute,
+  { frontEnd, addresses, seal, signatures, visitors, grants, visits, questions, titleOf, onward }: AsksRoute,
 ): void {
   const { services, limits } = frontEnd;
 
@@ -102,7 +104,7 @@ export function asksRoute(
     const ref = refOf(request);
     const visit = await visitAsk(services, ref);
     if (visit.type === "of-others") return await questions.showToOthers(reply, { request, taskId: ref.taskId, page: visit.page });
-    if (visit.type !== "open") return await noticeSettled({ services, titleOf }, reply, ref, visit.type);
+    if (visit.type !== "open") return await noticeSettled({ services, titleOf, onward }, reply, ref, visit.type);
     // HEAD shows nothing.
     if (request.method === "GET") noteShown(services, ref, { id: ref.taskId, call: visit.page.call }, [visit.page.ask]);
     return show(request, reply, visit.page);
@@ -122,7 +124,7 @@ export function asksRoute(
     const action = body instanceof URLSearchParams ? (body.get("action") ?? "") : "";
     const mayJoin = JOINING.has(action) || isSnoozing(action);
     if (visit.type !== "open" && !(visit.type === "of-others" && mayJoin))
-      return await noticeSettled({ services, titleOf }, reply, ref, visit.type);
+      return await noticeSettled({ services, titleOf, onward }, reply, ref, visit.type);
     const { page } = visit;
     if (page.required && !mayJoin && page.page.kind !== "form" && page.page.kind !== "link") return noticeLogin(reply, ref, page.required);
     if (page.page.kind === "files" && body === request.raw) return await upload(request, reply, { page, wanted: within(page.page) });
@@ -140,6 +142,7 @@ export function asksRoute(
               page,
               digest: shown,
               reply: { action: "decline", ...(reason !== "" && { reason }) },
+              isInInbox: isInInbox(body),
             })
           : await settle(reply, { ...ref, digest: shown, answer: { action: "decline" } });
       }
@@ -171,7 +174,7 @@ export function asksRoute(
       case "forbidden":
         return notice(reply, "of-others");
       case "late":
-        return await noticeLate({ services, titleOf }, reply, ref);
+        return await noticeLate({ services, titleOf, onward }, reply, ref);
       default:
         return await lead(reply, ref, body);
     }
@@ -203,16 +206,12 @@ export function asksRoute(
       case "forbidden":
         return notice(reply, "of-others");
       case "late":
-        return await noticeLate({ services, titleOf }, reply, ref);
+        return await noticeLate({ services, titleOf, onward }, reply, ref);
     }
   }
 
   function lead(reply: FastifyReply, { taskId, key }: ReturnType<typeof refOf>, body: URLSearchParams): FastifyReply {
-    const isInInbox = body.get("back") === "inbox";
-    const { pathname, search } = new URL(isInInbox ? addresses.inbox() : addresses.urlOf(taskId, key));
-    const ask = new URLSearchParams({ ask: `${taskId}/${key}` }).toString();
-    // Without the origin: the page may be open at another name of this server than that of its public address.
-    return reply.redirect(isInInbox ? `${pathname}?${ask}` : `${pathname}${search}`, 303);
+    return reply.redirect(isInInbox(body) ? inInbox(addresses, { taskId, key }) : pathAndQuery(addresses.urlOf(taskId, key)), 303);
   }
 
   /** Undefined if the form is none of those. */
@@ -268,7 +267,13 @@ export function asksRoute(
       case "form":
         return await questions.accept(request, reply, { ...ref, page, digest: shown, body });
       case "link":
-        return await questions.answer(request, reply, { ...ref, page, digest: shown, reply: { action: "accept" } });
+        return await questions.answer(request, reply, {
+          ...ref,
+          page,
+          digest: shown,
+          reply: { action: "accept" },
+          isInInbox: isInInbox(body),
+        });
       case "oauth":
         return await grants.begin(request, reply, { taskId: ref.taskId, page });
       case "visit":
@@ -314,15 +319,16 @@ export function asksRoute(
     if (uploaded.files.length === 0) return show(request, reply, page, readerOf(request).texts.files.empty);
     const content = { files: uploaded.files.map((file) => ({ ...file })) };
     const { type } = await leavePage(services, { ...ref, digest: page.ask.digest, answer: { action: "accept", content } });
-    if (type === "accepted") return notice(reply, "accepted");
+    if (type === "accepted") return (await onward.lead(reply, ref)) ?? notice(reply, "accepted");
     await discard();
-    return await noticeLate({ services, titleOf }, reply, ref);
+    return await noticeLate({ services, titleOf, onward }, reply, ref);
   }
 
   async function settle(reply: FastifyReply, request: Parameters<typeof leavePage>[1]): Promise<FastifyReply> {
     const { type } = await leavePage(services, request);
-    if (type === "accepted" || type === "duplicate") return notice(reply, request.answer.action === "accept" ? "accepted" : "declined");
-    return await noticeLate({ services, titleOf }, reply, request);
+    if (type === "accepted" || type === "duplicate")
+      return (await onward.lead(reply, request)) ?? notice(reply, request.answer.action === "accept" ? "accepted" : "declined");
+    return await noticeLate({ services, titleOf, onward }, reply, request);
   }
 
   async function show(request: FastifyRequest, reply: FastifyReply, page: OpenPage, problem?: string): Promise<FastifyReply> {
@@ -338,9 +344,13 @@ export function asksRoute(
       case "oauth":
         return grants.show(reply, toShow);
       case "files":
-        return sendShown(reply, toShow, filesPage({ wanted: within(page.page), shown: withFormToken({ signatures, titleOf }, toShow) }));
+        return sendShown(
+          reply,
+          toShow,
+          filesPage({ wanted: within(page.page), shown: withFormToken({ signatures, titleOf, onward }, toShow) }),
+        );
       case "secret":
-        return sendShown(reply, toShow, secretPage(withFormToken({ signatures, titleOf }, toShow)));
+        return sendShown(reply, toShow, secretPage(withFormToken({ signatures, titleOf, onward }, toShow)));
     }
   }
 

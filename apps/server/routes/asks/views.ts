@@ -1,5 +1,5 @@
 /** The markup of the pages of asks that collect what no client may see, and of notices. */
-import { aboutOf, addressOf, type Caller, type FilesWanted, type OpenPage } from "@parley/core";
+import { aboutOf, addressOf, type Caller, type FilesWanted, type OpenPage, ownWords } from "@parley/core";
 import type { Account } from "../../front-end/visitors.ts";
 import { EN, type Texts } from "../../texts/en.ts";
 import { ENGLISH, filled, type Reader } from "../../texts/texts.ts";
@@ -18,12 +18,15 @@ export interface Shown {
   /** Proves that the form comes from a page that this person was shown. */
   readonly token: string;
   readonly problem?: string;
+  /** Said first: about the answer that led to this question. */
+  readonly before?: Html | undefined;
 }
 
 /** Longest secret. Keys and certificates fit. */
 export const SECRET_CHARS_MAX = 16_384;
 
-export function secretPage({ page: asked, called, caller, account, reader, token, problem }: Shown): string {
+export function secretPage(shown: Shown): string {
+  const { page: asked, caller, account, reader, token, problem } = shown;
   const { ask } = asked;
   const { texts } = reader;
   const fault = problem === undefined ? undefined : markup`<p class="bad" id="problem" role="alert">${problem}</p>`;
@@ -32,7 +35,7 @@ export function secretPage({ page: asked, called, caller, account, reader, token
   const invalid = problem === undefined ? undefined : markup` aria-invalid="true"`;
   return page(
     { reader, title: texts.secret.title },
-    markup`${toolAsks(texts, { page: asked, called, caller })}
+    markup`${toolAsks(texts, shown)}
 <form method="post" autocomplete="off" class="flow">
 ${hiddenFields(ask.digest, token)}
 ${fault}
@@ -45,13 +48,8 @@ ${loggedInAs(texts, caller, account)}`,
   );
 }
 
-export function filesPage({
-  wanted,
-  shown: { page: asked, called, caller, account, reader, token, problem },
-}: {
-  readonly wanted: FilesWanted;
-  readonly shown: Shown;
-}): string {
+export function filesPage({ wanted, shown }: { readonly wanted: FilesWanted; readonly shown: Shown }): string {
+  const { page: asked, caller, account, reader, token, problem } = shown;
   const { ask } = asked;
   const { accept, bytesMax, countMax } = wanted;
   const { texts } = reader;
@@ -64,7 +62,7 @@ export function filesPage({
   const types = accept.length === 0 ? "" : filled(files.types, { types: accept.join(", ") });
   return page(
     { reader, title: isOne ? files.titleOne : files.titleMany },
-    markup`${toolAsks(texts, { page: asked, called, caller })}
+    markup`${toolAsks(texts, shown)}
 <form method="post" enctype="multipart/form-data" id="upload" class="flow">
 ${hiddenFields(ask.digest, token)}
 ${fault}
@@ -87,17 +85,13 @@ export interface GrantView {
   readonly action: string;
 }
 
-export function grantPage({
-  shown: { page: asked, called, caller, account, reader, token, problem },
-  title,
-  scopes,
-  action,
-}: GrantView): string {
+export function grantPage({ shown, title, scopes, action }: GrantView): string {
+  const { page: asked, caller, account, reader, token, problem } = shown;
   const { texts } = reader;
   const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
   return page(
     { reader, title: filled(texts.grant.title, { title }) },
-    markup`${toolAsks(texts, { page: asked, called, caller })}
+    markup`${toolAsks(texts, shown)}
 <p>${say(texts.grant.wants, { title: markup`<strong>${title}</strong>` })}</p>
 <ul>${scopes.map((scope) => markup`<li>${scope}</li>`)}</ul>
 <form method="post" action="${action}" class="flow">
@@ -110,15 +104,13 @@ ${loggedInAs(texts, caller, account)}`,
   );
 }
 
-export function visitPage(
-  { page: asked, called, caller, account, reader, token, problem }: Shown,
-  { host, action }: { readonly host: string; readonly action: string },
-): string {
+export function visitPage(shown: Shown, { host, action }: { readonly host: string; readonly action: string }): string {
+  const { page: asked, caller, account, reader, token, problem } = shown;
   const { texts } = reader;
   const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
   return page(
     { reader, title: filled(texts.visit.title, { host }) },
-    markup`${toolAsks(texts, { page: asked, called, caller })}
+    markup`${toolAsks(texts, shown)}
 <p>${say(texts.visit.sends, { host: markup`<strong>${host}</strong>` })}</p>
 <form method="post" action="${action}" class="flow">
 ${hiddenFields(asked.ask.digest, token)}
@@ -143,14 +135,17 @@ export function awayPage(reader: Reader, title: string, url: string): string {
   );
 }
 
-function toolAsks(texts: Texts, { page: { ask, message, call }, called, caller }: Pick<Shown, "page" | "called" | "caller">): Html {
+function toolAsks(texts: Texts, { page: { ask, message, call }, called, caller, before }: Shown): Html {
   const { question } = texts;
   const { context = [] } = aboutOf(ask.request) ?? {};
+  const { said, filesHere } = ownWords(message);
   const tool = markup`<strong><bdi>${called}</bdi></strong>`;
   const by = whoseCall(caller, call);
   const says = by.whose === "named" ? question.saysIn : question.says;
-  return markup`<p>${say(says, { tool, name: by.whose === "named" ? markup`<strong><bdi>${by.name}</bdi></strong>` : undefined })}</p>
-<p class="said" id="said" dir="auto">${message}</p>
+  return markup`${before}
+<p>${say(says, { tool, name: by.whose === "named" ? markup`<strong><bdi>${by.name}</bdi></strong>` : undefined })}</p>
+<p class="said" id="said" dir="auto">${said}</p>
+${filesHere === undefined ? undefined : markup`<p dir="auto">${filled(texts.files.here, { names: filesHere })}</p>`}
 ${contextView(texts, context)}`;
 }
 

@@ -16,6 +16,7 @@ import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { readerOf } from "../../texts/texts.ts";
 import { DOOR, notice, noticeLate, sendPage, sendShown, type ToShow, withFormToken } from "./every-page.ts";
+import type { Onward } from "./lead-on.ts";
 import { createJourneys } from "./journeys.ts";
 import { awayPage, visitPage } from "./views.ts";
 
@@ -28,6 +29,7 @@ export interface Visits {
 export interface VisitsOptions {
   readonly services: Services;
   readonly titleOf: TitleOf;
+  readonly onward: Onward;
   readonly addresses: PageAddresses;
   readonly seal: DepositSeal;
   readonly signatures: Signatures;
@@ -39,13 +41,13 @@ export const RETURNS_PATH = "/returns";
 export const PARAMETERS_MAX = 20;
 export const QUERY_CHARS_MAX = 4_096;
 
-export function createVisits({ services, titleOf, addresses, seal, signatures }: VisitsOptions): Visits {
+export function createVisits({ services, titleOf, onward, addresses, seal, signatures }: VisitsOptions): Visits {
   const journeys = () => createJourneys(services, sealedCookies(seal, !addresses.base().startsWith("http:")));
 
   function show(reply: FastifyReply, toShow: ToShow): FastifyReply {
     const { taskId, page } = toShow;
     const action = addresses.urlOf(taskId, page.ask.key);
-    const text = visitPage(withFormToken({ signatures, titleOf }, toShow), { host: new URL(otherPage(page).url).host, action });
+    const text = visitPage(withFormToken({ signatures, titleOf, onward }, toShow), { host: new URL(otherPage(page).url).host, action });
     return sendShown(reply, toShow, text);
   }
 
@@ -83,8 +85,8 @@ export function createVisits({ services, titleOf, addresses, seal, signatures }:
         digest,
         answer: { action: "accept", content: { query: Object.fromEntries(query) } },
       });
-      if (type === "accepted" || type === "duplicate") return notice(reply, "returned");
-      return await noticeLate({ services, titleOf }, reply, ref);
+      if (type === "accepted" || type === "duplicate") return (await onward.lead(reply, ref)) ?? notice(reply, "returned");
+      return await noticeLate({ services, titleOf, onward }, reply, ref);
     },
   };
 }

@@ -17,6 +17,7 @@ import {
 } from "@parley/core";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { DOOR, visitAsk } from "../asks/every-page.ts";
+import type { Named } from "../asks/lead-on.ts";
 import { type FormPage, formOf } from "../asks/questions.ts";
 import type { SettledRead, OpenPage } from "@parley/core";
 
@@ -27,11 +28,6 @@ const TOGETHER = 8;
 /** How often an answer that a rate refused is sent again, after at most so long a wait. */
 const ATTEMPTS_MAX = 4;
 const WAIT_MAX_MS = 2_000;
-
-export interface Named {
-  readonly taskId: string;
-  readonly key: string;
-}
 
 /** Why a question is not answered with the others. */
 export type Why = "login" | "risky" | "other" | "elsewhere" | "changed" | "closed" | "unknown";
@@ -44,12 +40,6 @@ export interface Batch {
 export interface Wanted extends Named {
   /** Digest of the question that the person was shown. */
   readonly shown?: string | undefined;
-}
-
-/** `0-Yuag…/party-size`. Undefined for what names no question. */
-export function namedIn(id: string): Named | undefined {
-  const [, taskId, key] = /^([^/]{1,200})\/(.{1,1000})$/s.exec(id) ?? [];
-  return taskId === undefined || key === undefined ? undefined : { taskId, key };
 }
 
 /** Questions that are not for this person are as those that never existed. */

@@ -52,12 +52,13 @@ import {
   withFormToken,
 } from "../asks/every-page.ts";
 import { type Html, markup, page } from "../asks/html.ts";
+import { namedIn, type Onward, pathAndQuery } from "../asks/lead-on.ts";
 import { formOf, readForm } from "../asks/questions.ts";
 import { FORM_BYTES_MAX } from "../asks/route.ts";
 import { questionView, settledRecord, waitsTitle } from "../asks/question-view.ts";
 import { loggedInAs, noticeOf } from "../asks/views.ts";
 import { answeredPage } from "./answered-view.ts";
-import { answerTogether, type Batch, BATCH_MAX, gather, namedIn } from "./batch.ts";
+import { answerTogether, type Batch, BATCH_MAX, gather } from "./batch.ts";
 import { batchView, type BatchView, receiptsView, type ReceiptsView } from "./batch-view.ts";
 import { createTellChanges } from "./changes.ts";
 import { type Chosen, INBOX_ORDERS, inboxPage, isOverdue, type ListAddress } from "./view.ts";
@@ -68,6 +69,7 @@ export interface InboxRoute {
   readonly signatures: Signatures;
   readonly visitors: Visitors;
   readonly titleOf: TitleOf;
+  readonly onward: Onward;
 }
 
 /** Below the list, so that a proxy that serves one serves both. */
@@ -79,7 +81,7 @@ const BATCH_BYTES_MAX = 2 * FORM_BYTES_MAX;
 /** Questions per page. */
 export const INBOX_PAGE = 50;
 
-export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signatures, visitors, titleOf }: InboxRoute): void {
+export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signatures, visitors, titleOf, onward }: InboxRoute): void {
   const { services } = frontEnd;
   formBodies(scope, BATCH_BYTES_MAX);
   const tellChanges = createTellChanges(frontEnd, visitors);
@@ -188,7 +190,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     // HEAD shows nothing.
     if (!isOfOthers && request.method === "GET" && (asked.page.kind === "form" || asked.page.kind === "link"))
       noteShown(services, ref, { id: taskId, call: asked.call }, [asked.ask]);
-    const { token } = withFormToken({ signatures, titleOf }, { request, taskId, page: asked });
+    const { token, before } = withFormToken({ signatures, titleOf, onward }, { request, taskId, page: asked });
     const around = await aroundOf(services, ref, asked);
     const shown = { page: asked, caller, reader, token, nowMs: services.clock.now(), action: pathOf(taskId, key) };
     const question = questionView({
@@ -197,6 +199,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
       titleOf,
       isInInbox: true,
       isOfOthers,
+      before,
       logIn: asked.required && request.again?.(asked.required, request.url),
     });
     const body = isOfOthers ? markup`<h2>${waitsTitle(reader.texts, around)}</h2>${question}` : question;
@@ -232,7 +235,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
       caller,
       reader: readerOf(request),
       nowMs: services.clock.now(),
-      tokenOf: (taskId, page) => withFormToken({ signatures, titleOf }, { request, taskId, page }).token,
+      tokenOf: (taskId, page) => withFormToken({ signatures, titleOf, onward }, { request, taskId, page }).token,
       action: `${rootOf(request)}${BATCH_PATH.slice(1)}${ticket === undefined ? "" : `?${new URLSearchParams({ k: ticket }).toString()}`}`,
       ...again,
     });
@@ -284,10 +287,8 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     return sendPage(reply, 200, page({ reader, title: reader.texts.together.receipts }, text));
   }
 
-  /** Without the origin: the inbox may be open at another name of this server than that of its public address. */
   function pathOf(taskId: string, key: string): string {
-    const { pathname, search } = new URL(addresses.urlOf(taskId, key));
-    return `${pathname}${search}`;
+    return pathAndQuery(addresses.urlOf(taskId, key));
   }
 
   showErrors(scope, frontEnd, visitors);

@@ -1,5 +1,5 @@
 /** The markup of the inbox: the list of what is asked of a person, and the question beside it. */
-import { type AskedPage, type AskSummary, type Owner, type Priority, whoIs } from "@parley/core";
+import { type AskedPage, type AskSummary, type Owner, ownWords, type Priority, whoIs } from "@parley/core";
 import { type CLOSES_MS, haste } from "@parley/web/times";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import { distanceText, filled, type Reader, todayText } from "../../texts/texts.ts";
@@ -221,7 +221,7 @@ function item(ask: AskSummary, { reader, address, nowMs, titleOf, picked, chosen
   const { inbox } = reader.texts;
   const id = idOf(ask);
   const title = titleOf(ask.called);
-  const [first, rest] = headline(ask.message);
+  const [first, rest] = headline(ownWords(ask.message).said);
   const late = isOverdue(ask, nowMs);
   // When an answer is wanted, while that is still to come.
   const endMs = late ? ask.deadlineMs : (ask.dueAtMs ?? ask.deadlineMs);

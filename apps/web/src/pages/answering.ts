@@ -11,7 +11,7 @@ import { type Sending, sendSoon, shortened } from "./sending.ts";
 import { lasting } from "./toasts.ts";
 
 /** Where the answer goes from here. */
-export type Given = Pick<Sending, "isShown" | "onUndo" | "onReply" | "onOpen"> & { readonly onGiven: () => void };
+export type Given = Pick<Sending, "isShown" | "onUndo" | "onReply" | "onOpen"> & { readonly onGiven: (isAtOnce: boolean) => void };
 
 /** `asked`: the questions that the form answers, one or those of a batch. */
 export type Giving = (ask: string, asked: readonly string[]) => Given;
@@ -69,8 +69,11 @@ async function submit(form: HTMLFormElement, { by, place, ask, given }: Submitte
     const question = form.dataset["said"] ?? shortened(find(".said", place)?.textContent ?? "");
     const asked = body.getAll("ask");
     const { onGiven, ...rest } = given(ask, asked.length === 0 ? [ask] : asked);
-    sendSoon({ ask, asked, url, body, question, keepsDraft: !isAnswer && "back" in form.dataset, ...rest });
-    onGiven();
+    const keepsDraft = !isAnswer && "back" in form.dataset;
+    const isPassing = isAnswer && "passing" in form.dataset && !by.classList.contains("danger");
+    const isAtOnce = asked.length === 0 && (keepsDraft || isPassing);
+    sendSoon({ ask, asked, url, body, question, keepsDraft, isAtOnce, ...rest });
+    onGiven(isAtOnce);
   } finally {
     delete form.dataset["busy"];
   }

@@ -8,7 +8,7 @@ import { onHandedOn, takeAround } from "./around.ts";
 import { follow } from "./follow.ts";
 import { listen } from "./keys.ts";
 import { load, type Loaded } from "./load.ts";
-import { find, findAll, make, say } from "./page.ts";
+import { button, find, findAll, make, say } from "./page.ts";
 import { isSending, shortened, undoLast } from "./sending.ts";
 import { lasting, toast, type Toast } from "./toasts.ts";
 import { select } from "./selection.ts";
@@ -21,6 +21,8 @@ const FOLLOWED_POLL_MS = 15_000;
 const LOOK_EVERY_MS = 1_000;
 const HIDDEN_POLL_MS = 30_000;
 const SLOW_POLL_MS = 15_000;
+/** For how long a task is looked at as one that may ask on after an answer. */
+const ONWARD_MS = 60_000;
 /** How many questions that have gone are asked about one by one. */
 const GONE_MAX = 3;
 
@@ -46,27 +48,66 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   const given = (ask: string, asked: readonly string[], address: string): Given => ({
     isShown: () => false,
     onUndo: () => void refresh().then(() => go(address, ask, { focus: "form" })),
-    onReply: ({ status }) => {
+    onReply: (reply) => {
+      const { status } = reply;
       for (const each of asked) {
         if (status === 401 || status === 422) itemOf(each)?.classList.remove("sending");
         else mineDone.add(each);
       }
+      // The person waits for the next page, unless they have gone elsewhere meanwhile.
+      const isWaiting = place.inert && current() === ask;
+      if (isWaiting) place.inert = false;
+      const next = nextIn(reply);
+      if (next && isWaiting) void open(next.ask, { focus: "form" });
+      else if (next && !itemOf(next.ask)) offer(next);
+      else if (isWaiting && status === 200) goOnFrom(ask);
       void refresh();
     },
     onOpen: () => void go(address, ask, { focus: "form" }),
-    onGiven: () => {
-      const at = seen();
-      const index = at.findIndex((item) => item.dataset["ask"] === asked[0]);
+    onGiven: (isAtOnce) => {
+      givenAtMs.set(taskOf(asked[0] ?? ask), Date.now());
       for (const each of asked) itemOf(each)?.classList.add("sending");
       if (asked.length > 1 || asked[0] !== ask) selection.clear();
-      goOn(at, index);
+      if (isAtOnce) place.inert = true;
+      else goOnFrom(asked[0] ?? ask);
     },
   });
 
-  /** From the question at this place of the list to the next. */
-  function goOn(at: readonly HTMLLIElement[], index: number): void {
-    const free = (item: HTMLElement | undefined) => item && !item.classList.contains("sending");
-    const next = at.slice(index + 1).find(free) ?? at.slice(0, Math.max(0, index)).findLast(free);
+  const taskOf = (ask: string) => ask.slice(0, ask.indexOf("/"));
+  /** When the person last answered something of a task. */
+  const givenAtMs = new Map<string, number>();
+  let touchedAtMs = 0;
+  for (const each of ["keydown", "pointerdown", "wheel"])
+    document.addEventListener(each, () => (touchedAtMs = Date.now()), { capture: true, passive: true });
+
+  interface Next {
+    readonly ask: string;
+    readonly question: string;
+  }
+
+  /** What the same task asks next, to which the server has led. */
+  function nextIn({ status, page }: Loaded): Next | undefined {
+    const shown = page && status === 200 ? find("#ask", page) : undefined;
+    const { ask, digest } = shown?.dataset ?? {};
+    return shown && ask !== undefined && digest ? { ask, question: shortened(find(".said", shown)?.textContent ?? "") } : undefined;
+  }
+
+  /** Opens what a task asks after an answer, or offers it to somebody who has turned to something else since. */
+  function offer({ ask, question }: Next): void {
+    const sinceMs = givenAtMs.get(taskOf(ask)) ?? 0;
+    if (touchedAtMs <= sinceMs) return void open(ask, { focus: "form" });
+    lasting(say("asksOn", { question }), [button(say("reopen"), () => void open(ask, { focus: "form" }))]);
+  }
+
+  const isAnsweredLately = (task: string) => Date.now() - (givenAtMs.get(task) ?? 0) < ONWARD_MS;
+
+  /** From this question to the next of the same task, or of the list. */
+  function goOnFrom(ask: string): void {
+    const at = seen();
+    const index = at.findIndex((item) => item.dataset["ask"] === ask);
+    const free = at.filter((item) => item !== at[index] && !item.classList.contains("sending"));
+    const isAfter = (item: HTMLLIElement) => at.indexOf(item) > index;
+    const next = free.find((item) => taskOf(item.dataset["ask"] ?? "") === taskOf(ask)) ?? free.find(isAfter) ?? free.at(-1);
     if (next && isWide()) void open(next.dataset["ask"], { focus: "list" });
     else leave();
   }
@@ -102,6 +143,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     const mine = ++opened;
     isOpening = true;
     mark(ask);
+    place.inert = false;
     if (focus === "list") linkOf(itemOf(ask) ?? main)?.focus();
     place.setAttribute("aria-busy", "true");
     const reply = await load(url);
@@ -128,6 +170,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
 
   function focusForm(): void {
     const first =
+      find("form.question [aria-invalid=true]", place) ??
       find("form.question :is(input:not([type=hidden]), select, textarea:not(#reason)), form.question button", place) ??
       find("a.button", place);
     (first ?? place).focus();
@@ -172,7 +215,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   }
 
   /** Whether there is a page. Says what is the matter if not. */
-  function notice({ status }: Loaded): boolean {
+  function notice({ status }: Pick<Loaded, "status">): boolean {
     const why = status === 0 ? "offline" : status === 429 || status >= 500 ? "busy" : undefined;
     if (why === undefined) {
       failed?.remove();
@@ -205,9 +248,10 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   async function look(): Promise<number> {
     const before = opened;
     lookedAtMs = Date.now();
-    const reply = await load(location.href, { tag });
+    const { href } = location;
+    const reply = await load(href, { tag });
     // The person has gone on meanwhile.
-    if (isOpening || before !== opened) return 200;
+    if (isOpening || before !== opened || href !== location.href) return 200;
     const isNew = notice(reply);
     const { page } = reply;
     if (isNew && page) {
@@ -218,7 +262,10 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
       const appeared = after.filter((ask) => !listed.has(ask));
       // What was put aside or handed on is this person's again.
       for (const ask of appeared) mineDone.delete(ask);
-      const fresh = appeared.length;
+      const onward = appeared.find((ask) => ask !== current() && isAnsweredLately(taskOf(ask)));
+      const item = itemOf(onward);
+      if (onward !== undefined && item) offer({ ask: onward, question: shortened(find(".what", item)?.textContent ?? "") });
+      const fresh = appeared.length - (item ? 1 : 0);
       if (fresh > 0) toast(fresh === 1 ? say("freshOne") : say("fresh", { count: fresh })).leave();
       const gone = [...listed.keys()].filter((ask) => !after.includes(ask) && !isSending(ask) && !mineDone.has(ask) && ask !== current());
       void tellGone(gone.map((ask) => ({ ask, question: listed.get(ask) ?? "" })));
@@ -267,7 +314,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
       changes?.stop();
     } else if (document.hidden) wait(HIDDEN_POLL_MS);
     else if (status === 429 || status >= 500) wait(SLOW_POLL_MS);
-    else wait(changes?.isOpen() === true ? FOLLOWED_POLL_MS : POLL_MS);
+    else wait(changes?.isOpen() === true && ![...givenAtMs.keys()].some(isAnsweredLately) ? FOLLOWED_POLL_MS : POLL_MS);
   }
 
   function wait(ms: number): void {
@@ -333,7 +380,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     void go(location.href, searchParams.has("batch") ? "" : (searchParams.get("ask") ?? undefined), { focus: "place", push: false });
   });
   addEventListener("online", () => void refresh());
-  addEventListener("offline", () => void notice({ status: 0, page: undefined, tag: undefined }));
+  addEventListener("offline", () => void notice({ status: 0 }));
   document.addEventListener("visibilitychange", () => void (document.hidden ? again() : refresh()));
 
   const menu = find<HTMLDetailsElement>(".menu");
@@ -353,17 +400,13 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
 
   onHandedOn(place, ({ isTakenBack }) => {
     const ask = current() ?? "";
-    const at = seen();
     // It is no longer this person's to answer, and nobody else did.
     if (isTakenBack) {
       mineDone.delete(ask);
       return void go(addressOf(ask), ask, { focus: "form", push: false });
     }
     mineDone.add(ask);
-    goOn(
-      at,
-      at.findIndex((item) => item.dataset["ask"] === ask),
-    );
+    goOnFrom(ask);
   });
 
   showViews();

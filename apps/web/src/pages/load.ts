@@ -6,6 +6,8 @@ export interface Loaded {
   /** Undefined if the reply has no page. It is inert: its scripts do not run. */
   readonly page: Document | undefined;
   readonly tag: string | undefined;
+  /** Where the page is, which the server may have led to. Empty without a connection. */
+  readonly url: string;
 }
 
 const PATIENCE_MS = 20_000;
@@ -28,6 +30,7 @@ export function load(
       resolve({
         status: request.status,
         page: isReply ? ((request.response as Document | null) ?? undefined) : undefined,
+        url: request.responseURL,
         tag: (isReply && request.getResponseHeader("etag")) || undefined,
       });
     });

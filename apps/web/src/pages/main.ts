@@ -17,19 +17,36 @@ function startQuestion(place: HTMLElement): void {
   const given = (): Given => ({
     isShown: () => true,
     onUndo: () => place.removeAttribute("inert"),
-    onReply: ({ status, page }) => {
+    onReply: ({ status, page, url }) => {
+      // What the task asks next has an address of its own.
+      if (status === 200 && new URL(url).pathname !== location.pathname) return location.assign(url);
       if (status === 401 || !page || !take(page)) return location.reload();
       const focused = find("[aria-invalid=true]") ?? find("h1");
       if (focused) {
         focused.tabIndex = -1;
         focused.focus();
       }
+      if (status === 200 && !find("#ask")) void goOn();
     },
     onOpen: () => undefined,
     onGiven: () => place.setAttribute("inert", ""),
   });
   enhance(place, given);
   onHandedOn(place, ({ reply }) => given().onReply(reply));
+}
+
+/** When to look whether a task asks on after an answer. Most do at once, and then the server has led to the question. */
+const ONWARD_MS = [1_000, 1_000, 2_000, 3_000, 5_000, 8_000, 10_000, 15_000, 15_000];
+
+async function goOn(): Promise<void> {
+  for (const ms of ONWARD_MS) {
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    if (document.hidden) continue;
+    const { status, page } = await load(location.href);
+    const next = page && find<HTMLAnchorElement>("a[data-next]", page);
+    if (next) return location.assign(next.href);
+    if (status === 401) return;
+  }
 }
 
 function take(page: Document): boolean {

@@ -1,5 +1,5 @@
 /**
- * Answers on their way. Each waits some seconds, in which it can be taken back, and is sent once:
+ * Answers on their way. Each waits some seconds, in which it can be taken back, and is sent once. What the person can come back to is sent at once:
  *
  *   waiting ──5 s, or the page is left──▶ sent ──▶ counted · refused · too late
  *      └──undo──▶ back in the form         └──no connection──▶ sent again
@@ -25,6 +25,8 @@ export interface Sending {
   readonly question: string;
   /** What was typed is wanted again: the person goes back a page. */
   readonly keepsDraft: boolean;
+  /** Nothing needs to be taken back. */
+  readonly isAtOnce: boolean;
   /** Whether the answer would be told to the person in the place of its question. Then there is no message about it. */
   readonly isShown: () => boolean;
   /** The person took it back. */
@@ -61,6 +63,18 @@ export function shortened(question: string): string {
 export function sendSoon(sending: Sending): void {
   if (waiting.has(sending.ask)) return;
   const count = make("span", { attributes: { "aria-hidden": "true" } });
+  if (sending.isAtOnce) {
+    const made = {
+      ...sending,
+      toast: toast(say("sendingNow", { question: sending.question })),
+      count,
+      timer: 0,
+      seconds: 0,
+      isSent: false,
+    };
+    waiting.set(sending.ask, made);
+    return void send(made);
+  }
   const back = button(say("undo"), () => undo(made));
   back.append(count);
   const shown = toast(say("sending", { question: sending.question }), [back]);
@@ -109,12 +123,14 @@ async function send(each: Waiting): Promise<void> {
   each.onReply(reply);
 }
 
-function tell({ toast: shown, question, url, onOpen, isShown }: Waiting, { status, page }: Loaded): void {
+function tell({ toast: shown, question, url, onOpen, isShown, keepsDraft }: Waiting, { status, page }: Loaded): void {
   shown.remove();
-  if (isShown()) return;
+  if (isShown() || (status === 200 && keepsDraft)) return;
   const open = button(say("reopen"), () => onOpen());
   const receipts = page && find("[data-receipts]", page);
   if (status === 200 && receipts) return tellReceipts(receipts);
+  // The form has come back: the tool did not accept the answer.
+  if (status === 200 && page && find("#ask .alert", page)) return;
   if (status === 200) {
     const lesson = page && find("[data-lesson]", page)?.textContent;
     if (lesson) return void lasting(lesson, [make("a", { text: say("record"), attributes: { href: url } })]);
