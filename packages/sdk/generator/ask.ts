@@ -19,6 +19,7 @@ import type { SleepOptions, WaitOptions } from "../context/context.ts";
 import type { Root, SamplingReply, SamplingRequest } from "../results/content.ts";
 import type { BodyOf, EventOptions, TaskEvent } from "../asks/event.ts";
 import type { OauthAsk, PageAsk } from "../asks/pages.ts";
+import type { WizardOptions, WizardPages, WizardResult } from "../asks/wizard.ts";
 import type { Grant } from "../values/grant.ts";
 import type { Secret } from "../values/secret.ts";
 import type { Recorded } from "../schemas/recorded-type.ts";
@@ -75,6 +76,8 @@ interface Ask {
   secret(options: PageAsk & Id): Asked<Secret>;
   /** Steps read its tokens. */
   oauth(options: OauthAsk & Id): Asked<Grant>;
+  /** Several pages of one form, with a way back. */
+  wizard<const P extends WizardPages>(options: WizardOptions<P> & Id): Asked<WizardResult<P>>;
   file<const M extends boolean = false, const C extends number | undefined = undefined>(
     options: Omit<FileYield, "ask" | "multiple" | "count"> & PageAsk & Id & { readonly multiple?: M; readonly count?: C },
   ): Asked<M extends true ? readonly FileRef[] : C extends number ? readonly FileRef[] : FileRef>;
@@ -91,6 +94,7 @@ export const ask: Ask = {
   url: (options) => asked({ ask: "url", ...options }),
   secret: (options) => asked({ ask: "secret", ...options }),
   oauth: (options) => asked({ ask: "oauth", ...options }),
+  wizard: (options) => asked({ ask: "wizard", ...options } as AskYield),
   file: (options) => asked({ ask: "file", ...options } as AskYield),
 };
 

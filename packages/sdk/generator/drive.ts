@@ -18,6 +18,7 @@ import { isTaskEvent, receivedUnless } from "../asks/event.ts";
 import type { VisitOptions } from "../asks/options.ts";
 import type { Grant } from "../values/grant.ts";
 import type { OauthAsk, PageAsk } from "../asks/pages.ts";
+import type { WizardPages } from "../asks/wizard.ts";
 import { present } from "../values/without-undefined.ts";
 import type { Schema } from "../schemas/schema.ts";
 import type { Secret } from "../values/secret.ts";
@@ -218,6 +219,7 @@ const ASKERS: { readonly [K in Kind]: Asker } = {
   // A form would pass it through the client.
   password: askSecret,
   oauth: askOauth,
+  wizard: (ctx, name, options) => ctx.wizard<WizardPages>(name, options),
   file: askFile,
 };
 

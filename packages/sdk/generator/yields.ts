@@ -18,6 +18,7 @@ import type { SamplingRequest } from "../results/content.ts";
 import type { SleepOptions, StepOptions, WaitOptions } from "../context/context.ts";
 import type { EventOptions, TaskEvent } from "../asks/event.ts";
 import type { OauthAsk, PageAsk } from "../asks/pages.ts";
+import type { WizardOptions, WizardPages } from "../asks/wizard.ts";
 import type { Schema } from "../schemas/schema.ts";
 
 /**
@@ -50,6 +51,8 @@ export type AskYield =
   | (Identified & { readonly ask: "secret" | "password"; readonly expires?: Duration } & PageAsk)
   /** Granted at an OAuth provider. Receives a Grant, whose tokens steps read. */
   | (Identified & { readonly ask: "oauth"; readonly expires?: Duration } & OauthAsk)
+  /** Several pages of one form, with a way back: `ctx.wizard`. Receives the answers by page. */
+  | (Identified & { readonly ask: "wizard" } & WizardOptions<WizardPages>)
   /** Uploaded on a page that Parley serves. Receives a FileRef, or a list of them with `multiple` or `count`. */
   | (Identified & FileYield & PageAsk);
 
