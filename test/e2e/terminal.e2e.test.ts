@@ -221,15 +221,31 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     }
   });
 
-  test("pasted lines become one line, which is not sent before Enter", async () => {
+  test.each([true, false])(
+    "pasted lines arrive as they were pasted, and are not sent before Enter (marked as pasted: %s)",
+    async (isMarked) => {
+      const on = await terminal("call", "greet");
+      await begin(on);
+      await on.shows("Name");
+      await on.paste("Ann\nof the hill\n", isMarked);
+      await on.shows("Ann⏎of the hill⏎");
+      await on.type("end");
+      await on.press("Enter");
+      await on.shows(/Hello, Ann\s+of the hill\s+end!/);
+      expect(await on.ended()).toBe(0);
+    },
+  );
+
+  test("a long text that is pasted without a mark arrives whole, though in pieces", async () => {
     const on = await terminal("call", "greet");
     await begin(on);
     await on.shows("Name");
-    await on.paste("Ann\nof the hill\n");
-    await on.shows("Ann of the hill");
-    await on.type("!");
+    const lines = Array.from({ length: 100 }, (_, at) => `line ${at} of a long text`);
+    await on.paste(`${lines.join("\n")}\n`, false);
+    await on.shows("line 99 of a long text");
+    await on.type("end");
     await on.press("Enter");
-    await on.shows("Hello, Ann of the hill !!");
+    await on.shows(/line 99 of a long text\s+end!/);
     expect(await on.ended()).toBe(0);
   });
 

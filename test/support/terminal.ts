@@ -22,8 +22,8 @@ export interface Terminal {
   written(): Promise<string>;
   /** Types text. */
   type(text: string): Promise<void>;
-  /** Pastes text as a terminal does for a program that asked for brackets around it. */
-  paste(text: string): Promise<void>;
+  /** Pastes text as a terminal does for a program that asked for brackets around it, or as one that knows none. */
+  paste(text: string, isMarked?: boolean): Promise<void>;
   /** Presses keys by tmux's names: `Enter`, `Down`, `Space`, `C-c`. */
   press(...keys: string[]): Promise<void>;
   resize(columns: number, rows: number): Promise<void>;
@@ -66,9 +66,9 @@ export async function openTerminal(args: readonly string[], env: Readonly<Record
     shows,
     written: () => readFile(record, "latin1"),
     type: async (text) => void (await tmux("send-keys", "-l", text)),
-    async paste(text) {
+    async paste(text, isMarked = true) {
       await tmux("set-buffer", text);
-      await tmux("paste-buffer", "-p");
+      await tmux("paste-buffer", ...(isMarked ? ["-p"] : []));
     },
     press: async (...keys) => void (await tmux("send-keys", ...keys)),
     resize: async (columns, rows) => void (await tmux("resize-window", "-x", String(columns), "-y", String(rows))),

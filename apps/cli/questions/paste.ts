@@ -1,29 +1,66 @@
 /**
- * Pasted text in a prompt of one line. Without this, its first line break would submit the field, and the rest would be lost.
+ * Pasted text in a prompt of one line. Without this, its first line break would submit the field, and the rest would be lost, or answer what is asked next.
  *
- * Terminals mark what is pasted if a program asks them to (bracketed paste); others behave as before.
+ * Terminals mark what is pasted if a program asks them to (bracketed paste). Of others, what arrives in one piece with a line break before its end was
+ * pasted: nobody types so fast.
  */
 const [ASK, STOP] = ["\u001B[?2004h", "\u001B[?2004l"];
+
+/** Shown in place of a line break. One of them is no part of the text that is there. */
+const SIGNS = ["⏎", "↵", "␤", "¶"];
+
+const NEXT_PIECE_MS = 50;
 
 interface Key {
   readonly name?: string;
 }
 
-/** While `prompt` is open, line breaks in pasted text become spaces. */
-export async function pastedAsOneLine<T>(prompt: () => Promise<T>): Promise<T> {
+/** A sign that stands for a line break, and the way back to it. */
+export interface LineSign {
+  readonly sign: string;
+  readonly read: (typed: string) => string;
+}
+
+export function lineSign(initial: string): LineSign {
+  const sign = SIGNS.find((each) => !initial.includes(each)) ?? SIGNS[0] ?? "";
+  return { sign, read: (typed) => typed.replaceAll(sign, "\n") };
+}
+
+/** Whether it is more than one line, so that no line break in it was a press of Enter. */
+function isPasted(chunk: string): boolean {
+  return /[\r\n]+[^\r\n]/.test(chunk);
+}
+
+/** While `prompt` is open, `sign` is typed for each line break in pasted text. */
+export async function pastedAsOneLine<T>(prompt: () => Promise<T>, sign = " "): Promise<T> {
   const { stdin, stderr } = process;
   if (!stdin.isTTY || !stderr.isTTY) return await prompt();
   const emit = stdin.emit.bind(stdin) as (event: string, ...args: unknown[]) => boolean;
   let isPasting = false;
+  let isOnePiece = false;
+  let pastedAtMs = 0;
+  let before: string | undefined;
   const emitKeys = (event: string, ...args: unknown[]): boolean => {
+    if (event === "data") {
+      // A long text arrives in several pieces, one right after the other.
+      isOnePiece = isPasted(String(args[0])) || Date.now() - pastedAtMs < NEXT_PIECE_MS;
+      if (isOnePiece) pastedAtMs = Date.now();
+      before = undefined;
+      return emit(event, ...args);
+    }
     const { name } = (args[1] ?? {}) as Key;
     if (event !== "keypress") return emit(event, ...args);
     if (name === "paste-start" || name === "paste-end") {
       isPasting = name === "paste-start";
       return true;
     }
-    const isBreak = isPasting && (name === "return" || name === "enter");
-    return isBreak ? emit("keypress", " ", { name: "space", sequence: " " }) : emit(event, ...args);
+    // Two characters of one line break.
+    const isSecond = before === "return" && name === "enter";
+    before = name;
+    if (!(isPasting || isOnePiece) || (name !== "return" && name !== "enter")) return emit(event, ...args);
+    if (isSecond) return true;
+    for (const character of sign) emit("keypress", character, { ...(character === " " && { name: "space" }), sequence: character });
+    return true;
   };
   stdin.emit = emitKeys as typeof stdin.emit;
   stderr.write(ASK);

@@ -10,6 +10,7 @@ import {
   hasMore,
   isFilledIn,
   isRisky,
+  kindOfItems,
   type Json,
   type JsonObject,
   REASON_CHARS_MAX,
@@ -17,7 +18,7 @@ import {
 } from "@parley/core";
 import { type Content, type Elicitation, type Form, isVisit, type Reply } from "./form.ts";
 import { ABANDONED, LATER } from "./abandoned.ts";
-import { pastedAsOneLine } from "./paste.ts";
+import { lineSign, type LineSign, pastedAsOneLine } from "./paste.ts";
 import { showUrl } from "./show.ts";
 import { entryHint, entryOf, hasLines, isBroken, parsed, readEntry } from "./entry.ts";
 import { clean, cleanLine, printToStderr, styled } from "../terminal/terminal.ts";
@@ -133,9 +134,10 @@ const OTHER_VERBS = [
 async function withoutAnswer(verb: Exclude<Verb, "accept">, options: Options, about?: About): Promise<Answering> {
   if (verb === "later") return LATER;
   if (verb === "cancel" || !about?.takesReason) return { action: verb };
-  const reason = await pastedAsOneLine(() => text({ message: "Why? (optional)", validate: reasonProblem, ...options }));
+  const { sign, read } = lineSign("");
+  const reason = await pastedAsOneLine(() => text({ message: "Why? (optional)", validate: reasonProblem, ...options }), sign);
   if (isCancel(reason)) return ABANDONED;
-  return { action: verb, ...(reason && { reason }) };
+  return { action: verb, ...(reason && { reason: read(reason) }) };
 }
 
 function reasonProblem(typed = ""): string | undefined {
@@ -315,10 +317,13 @@ async function promptForText(
   { message, validate, ...options }: Options & { readonly message: string; readonly validate: Check },
 ): Promise<unknown> {
   const { isRequired } = field;
+  const initialValue = entryOf(field);
+  const { sign, read } = breaksIn(field, initialValue);
   const prompt: Parameters<typeof text>[0] = {
     message: hasLines(field) ? `${message} (\\n is a new line)` : message,
-    initialValue: entryOf(field),
-    validate(typed = "") {
+    initialValue,
+    validate(given = "") {
+      const typed = read(given);
       const value = readEntry(typed, field);
       if (value === undefined || value === "") return isRequired && typed === "" ? "An answer is required." : undefined;
       if (value === typed && isBroken(typed, field))
@@ -327,6 +332,15 @@ async function promptForText(
     },
     ...options,
   };
-  const given = await pastedAsOneLine(() => text(prompt));
-  return isCancel(given) ? given : readEntry(given ?? "", field);
+  const given = await pastedAsOneLine(() => text(prompt), sign);
+  return isCancel(given) ? given : readEntry(read(given ?? ""), field);
+}
+
+/** What a line break in pasted text becomes in the prompt, and how what is typed is read. */
+function breaksIn(field: Field, initial: string): LineSign {
+  const asIs = (typed: string) => typed;
+  if (field.kind === "choices") return { sign: kindOfItems(field.schema) === undefined ? " " : ", ", read: asIs };
+  // A date or a number has one line, and JSON may be written in one.
+  if (field.kind !== "text" || field.schema["type"] !== "string" || field.schema["format"] !== undefined) return { sign: " ", read: asIs };
+  return hasLines(field) ? { sign: "\\n", read: asIs } : lineSign(initial);
 }
