@@ -37,6 +37,8 @@ export function readCapabilities(declared: Wire): ClientCapabilities | string {
 /** MCP Apps: how hosts that show views of servers say so, in every revision. */
 export const UI_EXTENSION = "io.modelcontextprotocol/ui";
 export const VIEW_MIME_TYPE = "text/html;profile=mcp-app";
+/** The view of open questions that every deployment has. */
+export const ASK_VIEW_URI = "ui://parley/ask";
 
 function showsViews(declared: Wire): boolean {
   const extensions = given(declared, "extensions");

@@ -7,6 +7,7 @@
  * This entry point has what both families share. It knows no revision.
  */
 export {
+  ASK_VIEW_URI,
   capabilityRequired,
   missingCapabilities,
   readCapabilities,

@@ -9,14 +9,14 @@ import { readCheckpoint, signCheckpoint } from "./checkpoint.ts";
 import { FileChanged, openExport } from "./export.ts";
 import { type Problem, verifyFiles } from "./verify.ts";
 import { counted } from "../terminal/counted.ts";
+import { onStop } from "../terminal/interrupt.ts";
 
 /** How often an exporter with --follow reads new records. */
 const LOOK_EVERY_MS = 1_000;
 
 export async function exportRecords({ out, after = [], follow = false, json }: ExportCommand): Promise<void> {
   const redis = await connectRedis(toRedisSettings(readEnvironment(redisSettings, process.env)), { log: onStderr });
-  const stop = new AbortController();
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => stop.abort());
+  const stop = onStop();
   try {
     const exporter = await openExport({ trail: redis.audit, partitions: redis.partitions, file: out, after, now: () => redis.now() });
     let taken = 0;
@@ -28,8 +28,8 @@ export async function exportRecords({ out, after = [], follow = false, json }: E
         // Redis is away, or the disk is full; what was not written is still in Redis afterwards.
         onStderr.warn({ error: error instanceof Error ? error.message : String(error) }, "records could not be exported, retrying");
       }
-      if (follow) await setTimeout(LOOK_EVERY_MS, undefined, { signal: stop.signal }).catch(() => undefined);
-    } while (follow && !stop.signal.aborted);
+      if (follow) await setTimeout(LOOK_EVERY_MS, undefined, { signal: stop }).catch(() => undefined);
+    } while (follow && !stop.aborted);
     await exporter.close();
     if (json) printJson({ records: taken, file: out });
     else print(`${counted(taken, "record")} written to ${out}`);

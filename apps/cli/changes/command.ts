@@ -1,5 +1,6 @@
 /** `parley export` and `parley replay`: does changed code still replay the tasks that wait? */
 import { type Command, InvalidArgumentError } from "commander";
+import { listed } from "../terminal/listed.ts";
 
 export interface ExportTasks {
   readonly tool?: string;
@@ -79,7 +80,7 @@ Examples:
     )
     .action(async (file: string | undefined, options: ReplayTasks) => {
       const { waiting } = options;
-      const tools = options.tools ?? (process.env["PARLEY_TOOLS"] || undefined)?.split(",").map((name) => name.trim());
+      const tools = options.tools ?? (process.env["PARLEY_TOOLS"] ? listed(process.env["PARLEY_TOOLS"]) : undefined);
       if (waiting) return await (await import("./replay-waiting.ts")).replayWaiting(file, options);
       if (file === undefined)
         throw new Error("name the file that `parley export` wrote, or use --waiting for the tasks that wait in Redis");

@@ -12,6 +12,7 @@ import { edited, type Entry } from "./edit.ts";
 import { clean, print, printJson } from "../terminal/terminal.ts";
 import { projectTools } from "../project.ts";
 import { checkEndpoint } from "../url.ts";
+import { listed } from "../terminal/listed.ts";
 
 export interface InstallOptions {
   readonly url?: string;
@@ -122,9 +123,8 @@ function entryFor({ typed }: ClientFile, { url, tools: given, dataDir, tokenFile
         ? []
         : [
             "--tools",
-            tools
-              .split(",")
-              .map((module) => absolute(module.trim()))
+            listed(tools)
+              .map((module) => absolute(module))
               .join(","),
           ]),
       ...(dataDir === undefined ? [] : ["--data-dir", resolve(dataDir)]),

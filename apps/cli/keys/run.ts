@@ -7,6 +7,7 @@ import type { NewKey } from "./command.ts";
 import { isAudited } from "../deployment/is-audited.ts";
 import { onStderr } from "../terminal/on-stderr.ts";
 import { print, printJson } from "../terminal/terminal.ts";
+import { listed } from "../terminal/listed.ts";
 
 const NAME = /^[\w.@:/-]{1,128}$/;
 const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -15,7 +16,7 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
 const SCOPES_MAX = 64;
 
 export async function createKey(name: string, { scopes: list, tenant, expires, json }: NewKey): Promise<void> {
-  const scopes = [...new Set(list.split(",").map((scope) => scope.trim()))].filter((scope) => scope !== "");
+  const scopes = [...new Set(listed(list))];
   if (!NAME.test(name)) throw new Error(`the name must be 1 to 128 of A-Z a-z 0-9 . _ - @ : /, not ${JSON.stringify(name)}`);
   if (!TENANT.test(tenant)) throw new Error(`--tenant must be 1 to 64 of A-Z a-z 0-9 . _ -, not ${JSON.stringify(tenant)}`);
   if (scopes.length === 0 || scopes.length > SCOPES_MAX || !scopes.every((scope) => SCOPE.test(scope))) {

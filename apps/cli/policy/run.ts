@@ -5,6 +5,7 @@ import { toolModules } from "@parley/node";
 import { loadCatalogue } from "@parley/sdk";
 import { counted } from "../terminal/counted.ts";
 import { clean, cleanLine, print, printJson } from "../terminal/terminal.ts";
+import { listed } from "../terminal/listed.ts";
 
 export interface PolicyCommand {
   readonly file?: string;
@@ -41,7 +42,7 @@ export async function explainPolicy(
   const by = {
     principal: caller,
     ...(tenant !== undefined && { tenant }),
-    membership: membershipOf({ groups: namesIn(groups), roles: namesIn(roles) }),
+    membership: membershipOf({ groups: listed(groups), roles: listed(roles) }),
   };
   const tried: Tried[] = [];
   const decision = rules.decide(called, objectOf("--args", args), by, (rule, found) =>
@@ -123,13 +124,6 @@ async function toolOf(name: string, annotations: JsonObject | undefined): Promis
   const own = tools.get(name);
   if (own && !annotations) return own;
   return { kind: "tool", name, inputSchema: { type: "object" }, ...(annotations && { annotations }) } as unknown as Tool;
-}
-
-function namesIn(list = ""): string[] {
-  return list
-    .split(",")
-    .map((each) => each.trim())
-    .filter((each) => each !== "");
 }
 
 function objectOf(option: string, text: string): JsonObject {

@@ -6,7 +6,8 @@
  *   R3  Everything is bounded. A client that sends endless names, sessions or questions is counted, and not kept.
  */
 import type { ClientCapabilities } from "@parley/core";
-import { isObject, readCapabilities, type Rung } from "@parley/protocol";
+import { ASK_VIEW_URI, isObject, readCapabilities, type Rung } from "@parley/protocol";
+import { CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION } from "@parley/protocol/stateless";
 import { cleanAll, cleanLine } from "../terminal/terminal.ts";
 import { ABILITIES, type Ability, type ClientReport, type Taken, type Verdict } from "./report.ts";
 
@@ -17,10 +18,6 @@ const DECLARED_CHARS_MAX = 4_000;
 
 const PREFIX = "probe_";
 const CUT_TOOL = "probe_cut";
-const VIEW = "ui://parley/ask";
-const CLIENT_INFO = "io.modelcontextprotocol/clientInfo";
-const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
-const REVISION = "io.modelcontextprotocol/protocolVersion";
 const NOT_FINISHED = /^NOT FINISHED.*?taskId "([^"]+)"/s;
 
 type Kind = "form" | "url" | "other";
@@ -137,7 +134,7 @@ export function createRecorder(transport: Transport): Recorder {
 
   function clientOf(sessionId: string | undefined, message: Message | undefined): Known | undefined {
     const meta = metaOf(message);
-    if (typeof meta[REVISION] === "string") return known(meta[CLIENT_INFO], meta[REVISION], meta[CAPABILITIES]);
+    if (typeof meta[PROTOCOL_VERSION] === "string") return known(meta[CLIENT_INFO], meta[PROTOCOL_VERSION], meta[CLIENT_CAPABILITIES]);
     return sessionId === undefined ? undefined : sessions.get(sessionId);
   }
 
@@ -213,7 +210,7 @@ function received(client: Known, message: Message): Given {
   if (method === "notifications/cancelled" || method === "tasks/cancel") client.cancelled += 1;
   // A client that waits for the end of a task may still wait when this ends.
   if (method === "tasks/get" || method === "tasks/result" || method === "subscriptions/listen") client.taskReads += 1;
-  if (method === "resources/read" && uri === VIEW) client.views.asked += 1;
+  if (method === "resources/read" && uri === ASK_VIEW_URI) client.views.asked += 1;
   const answers = isObject(inputResponses) ? inputResponses : {};
   const taken = () => {
     for (const [key, answer] of Object.entries(answers)) answeredWith(client, key, answer);

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseDuration } from "@parley/core";
 import { serveStdio } from "../stdio/run.ts";
 import { print, printJson, printToStderr, jsonText } from "../terminal/terminal.ts";
+import { onStop } from "../terminal/interrupt.ts";
 import { FORMAT, type Report, tableOf } from "./report.ts";
 import { type Probe, startProbe } from "./start.ts";
 
@@ -67,9 +68,7 @@ async function overStdio(file: string | undefined): Promise<void> {
 }
 
 function stopped(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());
-  });
+  return new Promise((resolve) => onStop().addEventListener("abort", () => resolve()));
 }
 
 function reportOf({ recorder }: Probe): Report {

@@ -5,6 +5,7 @@ import { type DeadLetter, type DeliveryState, postTest, readWebhooks, replayDead
 import { counted } from "../terminal/counted.ts";
 import { onStderr } from "../terminal/on-stderr.ts";
 import { clean, cleanLine, print, printJson } from "../terminal/terminal.ts";
+import { onStop } from "../terminal/interrupt.ts";
 import type { ReplayCommand, WebhooksCommand } from "./command.ts";
 
 /** Throws WebhooksError with all problems of the file. */
@@ -50,11 +51,10 @@ export async function replayWebhook(name: string, given: readonly string[], { fi
   const webhook = named(name, file);
   const most = Number(limit);
   if (!/^\d+$/.test(limit) || most < 1) throw new Error(`--limit: a whole number from 1, not ${limit}`);
-  const stopping = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
+  const stopping = onStop();
   const ids = given.length === 0 ? undefined : new Set(given);
   const { taken, refused, left } = await withRedis(async ({ webhooks: states }) => {
-    const replay = replayDead({ webhook, states, limit: most, now: Date.now, signal: stopping.signal, ...(ids && { ids }) });
+    const replay = replayDead({ webhook, states, limit: most, now: Date.now, signal: stopping, ...(ids && { ids }) });
     const counts = { taken: 0, refused: 0 };
     for (let step = await replay.next(); ; step = await replay.next()) {
       if (step.done) return { ...counts, ...step.value };

@@ -7,7 +7,7 @@
  */
 export type * from "./dialect.ts";
 export type * from "./intents.ts";
-export { HEADER_MISMATCH, MISSING_CAPABILITY, PROTOCOL_VERSION } from "./names.ts";
+export { CLIENT_CAPABILITIES, CLIENT_INFO, HEADER_MISMATCH, MISSING_CAPABILITY, PROTOCOL_VERSION } from "./names.ts";
 export { paramHeaders } from "./param-headers.ts";
 export { ERROR_CODES } from "./rev-2026-07-28/index.ts";
 export { STATELESS_DIALECTS, statelessDialect } from "./revisions.ts";

@@ -8,11 +8,10 @@
  * Source: https://github.com/modelcontextprotocol/ext-apps, specification 2026-01-26.
  */
 import { type Ask, type Catalogue, cut, type JsonObject, type Resource, type Task, type Tool } from "@parley/core";
-import { messageOf, namesOf, VIEW_MIME_TYPE } from "@parley/protocol";
+import { ASK_VIEW_URI, messageOf, namesOf, VIEW_MIME_TYPE } from "@parley/protocol";
 import type { Ladder } from "../../../front-end/ladder.ts";
 import { isForModel } from "./asks-for-models.ts";
 
-export const ASK_VIEW_URI = "ui://parley/ask";
 /** Hosts hide tools with this visibility from the model. Nothing but the host enforces it. */
 export const APP_ONLY: JsonObject = { ui: { visibility: ["app"] } };
 
