@@ -40,16 +40,8 @@ export {
 export * from "./ports.ts";
 export { isAnnouncement } from "./task/announcement.ts";
 export * from "./settings.ts";
-export {
-  ASSURANCE_CHARS_MAX,
-  ASSURANCE_VALUES_MAX,
-  assuranceProblems,
-  assuranceRefusal,
-  assuranceText,
-  meets,
-  requiredOf,
-  unmet,
-} from "./callers/assurance.ts";
+export { ASSURANCE_CHARS_MAX, ASSURANCE_VALUES_MAX, assuranceProblems } from "./asks/required-assurance.ts";
+export { assuranceRefusal, assuranceText, meets, requiredOf, unmet } from "./callers/assurance.ts";
 export * from "./callers/audit.ts";
 
 // Callers and what they may do

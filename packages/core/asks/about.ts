@@ -7,7 +7,6 @@
  *   B2  Priority, due, what is allowed, reminders and escalations (prompts.ts) are not: they do not change what is answered, so changed code may
  *       change them. An ask that is open keeps those it was asked with.
  */
-import { assuranceProblems } from "../callers/assurance.ts";
 import {
   type Allowance,
   ALLOWANCES,
@@ -21,6 +20,7 @@ import {
   type RequiredAssurance,
   type Violation,
 } from "../task.ts";
+import { assuranceProblems } from "./required-assurance.ts";
 
 /** Maximum number of parts of a context, and maximum characters of it as JSON. */
 export const CONTEXT_PARTS_MAX = 20;
