@@ -145,8 +145,6 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   }
 
   function refuse(error: unknown): void {
-    // What was called out of turn must not be recorded.
-    if (settling.isOutOfTurn()) records.take();
     const { kind, name } = task.call;
     ending.with({ type: "threw", error: values.withoutSecrets(`the error of ${kind} ${name}`, error), entries: records.take() });
   }
@@ -177,14 +175,14 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   }
 
   function mayBeLock(): boolean {
-    return !scope.waitsForNoLock.has(task.id);
+    // A compensation cannot be parked, and so not be thrown away.
+    return !compensation && !scope.waitsForNoLock.has(task.id);
   }
 
   /** What has settled out of turn is as if it had not been. */
   function startOver(): void {
     if (scope.waitsForNoLock.size >= LOOKED_INTO_MAX) scope.waitsForNoLock.clear();
     scope.waitsForNoLock.add(task.id);
-    records.take();
     ending.with({ type: "parked", asks: openOf(task), wakeAtMs: clock.now(), entries: [] });
   }
 
@@ -233,6 +231,8 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     await sideEffects.landed(signal);
     await reports.sent();
     if (!("entries" in end)) return end;
+    // What was called out of turn must not be recorded, however the run has ended.
+    if (settling.isOutOfTurn()) return { ...end, entries: [] };
     // A stopped run may be unable to write, and results that depend on a missing write could not be replayed.
     if (end.type !== "aborted") await writes.done();
     else if (!(await writes.isDone())) return end;

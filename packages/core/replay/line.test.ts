@@ -1574,6 +1574,54 @@ test("what takes long is no lock: the run is thrown away once, and then waits as
   expect(calls).toEqual([]);
 });
 
+/** In the second run, `a` reads for long, so that `b` and `c` settle out of turn. `late`: what they do then. */
+function slowOnce(late: (effects: Effects, item: string) => void): Handler {
+  return async ({ effects, run: number }) =>
+    await Promise.all(
+      ITEMS.map((item) =>
+        effects.branch(item, async () => {
+          const takes = (number === 1 ? [1, 10, 20] : [300, 1, 1])[position(item)] ?? 1;
+          await wait(1);
+          await new Promise<void>((proceed) => void setTimeout(proceed, takes));
+          const saves = (await effects.step("save", () => `saved ${item}`)) as string;
+          if (number === 2) late(effects, item);
+          return saves;
+        }),
+      ),
+    );
+}
+
+test("a run that is stopped while effects settle out of turn keeps nothing of what they led to", async () => {
+  const stop = new AbortController();
+  const { task, run } = create({
+    latencies: [],
+    handler: slowOnce((effects, item) => {
+      effects.now("late");
+      effects.patched("late");
+      if (item === "c") stop.abort();
+    }),
+  });
+  expect((await run()).type).toBe("parked");
+  task.answer("go", accept(1));
+  expect(await task.run(stop.signal)).toMatchObject({ type: "aborted", entries: [] });
+});
+
+test("a compensation is not thrown away: it would be given up", async () => {
+  let attempts = 0;
+  const items = slowOnce(() => undefined);
+  const { task, run } = create({
+    latencies: [],
+    handler: async (given) => {
+      const done = await items(given);
+      if ((attempts += 1) === 1) throw new Error("the first attempt");
+      return done;
+    },
+  });
+  task.compensate(false);
+  expect(await run()).toMatchObject({ type: "threw" });
+  expect(await task.run()).toMatchObject({ type: "parked", asks: [{ key: "compensation:/go" }] });
+});
+
 test("items that wait for what another one opens to all of them are in order", async () => {
   await inEveryRun(
     async ({ effects, read, save }) => {

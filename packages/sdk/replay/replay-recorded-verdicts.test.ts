@@ -1,6 +1,7 @@
 /** What a replay says about a task: verdict, next step and reason, word by word. */
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Ask, Entry, Tool } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -156,6 +157,24 @@ describe("a task diverges", () => {
     expect(await said(() => new Promise(() => undefined), await waiting(asksOne))).toBe(
       "diverges: recorded ask:one (not called again), found nothing new",
     );
+  });
+
+  test("if the code waits for something of its own while what it recorded later is called again", async () => {
+    let waits = false;
+    const items: Run = async (ctx) => {
+      const item = async (key: string) =>
+        await ctx.branch(key, async () => {
+          await sleep(1);
+          await new Promise<void>((proceed) => void (waits && key === "a" ? undefined : setTimeout(proceed, key === "a" ? 1 : 20)));
+          await ctx.step("save", () => key);
+        });
+      await Promise.all([item("a"), item("b")]);
+      return await asksOne(ctx);
+    };
+    const exported = await (await startTool(tool(items), {}, { strict: false })).exported();
+    expect(await said(items, exported)).toBe("continues: waits for ask:one");
+    waits = true;
+    expect(await said(items, exported)).toMatch(/^diverges: recorded step:a\/save/u);
   });
 });
 

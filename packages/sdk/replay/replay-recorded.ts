@@ -28,6 +28,7 @@ import {
   type Prompt,
   replay,
   type RunEnd,
+  type Scope,
   settledBefore,
   type TaskAtWork,
   type Tool,
@@ -126,9 +127,12 @@ interface Expecting {
    * the recording.
    */
   readonly expected?: ReadonlyMap<string, Asked> | "any";
+  /** Of the run before, if that was thrown away (core's replay/at-rest.ts). */
+  readonly waitsForNoLock?: Scope["waitsForNoLock"];
 }
 
-async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs, expected }: Expecting): Promise<Attempt> {
+async function attempt(tool: Tool | Prompt, recorded: RecordedTask, how: Expecting): Promise<Attempt> {
+  const { patienceMs, expected, waitsForNoLock = new Set() } = how;
   const journal: Journal = new Map(Object.entries(recorded.journal));
   const open = new Map([...recorded.asks, ...(recorded.events ?? [])].map((each) => [each.key, each]));
   const found: string[] = [];
@@ -137,7 +141,8 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
   let changed: ChangedQuestion | undefined;
   let thrown: { readonly error: unknown } | undefined;
   let stoppedAt: string | undefined;
-  const scope = createTestScope();
+  const scope: Scope = { ...createTestScope(), waitsForNoLock };
+  const wasThrownAway = waitsForNoLock.size > 0;
   const clock = createIdleClock(recorded.atMs, scope);
   const over = new AbortController();
 
@@ -230,6 +235,7 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, { patienceMs
   void clock.sleep(tool.settings.runTimeoutMs, over.signal).then(() => over.abort());
   const passed = await clock.pass({ isOver: () => end !== undefined || stoppedAt !== undefined, patienceMs });
   over.abort();
+  if (!wasThrownAway && waitsForNoLock.size > 0) return await attempt(tool, recorded, { ...how, waitsForNoLock });
   const facts = { recorded: inCallOrder(recorded, found), found, questions, uncompared, ...present({ changed }) };
   if (stoppedAt !== undefined) return { ...facts, verdict: "continues", next: `does ${stoppedAt}` };
   if (typeof passed === "object") {
