@@ -80,6 +80,14 @@ const asking = catalogue([
     },
   }),
   defineTool({
+    name: "twice",
+    async run(_args, ctx) {
+      for (const name of ["one", "two"])
+        await ctx.ask(name, { message: `${name}?`, schema: z.object({ ok: z.boolean() }), to: { groups: ["finance"] } });
+      return "done";
+    },
+  }),
+  defineTool({
     name: "agrees",
     async run(_args, ctx) {
       const pages = {
@@ -231,6 +239,17 @@ test("the next question of the same task opens after an answer, for whom it is, 
   expect((await open(at(here), "ann")).text).not.toContain("data-next");
   await services.store.cancel({ taskId, nowMs: Date.now(), message: "no more" });
   expect((await open(at(here), "bob")).text).not.toContain("data-next");
+});
+
+test("the way on from a question that somebody else has answered says of nobody else that their answer has arrived", async () => {
+  const { at, here, services, taskId } = await asked("twice");
+  const { fields } = await open(at(here, "one"), "bob");
+  await send(at(here, "one"), "bob", [...hidden(fields), ["action", "decline"]]);
+  await until(async () => (await services.store.load(taskId))?.asks.some(({ key }) => key === "two"));
+  const wayOn = async (who: string) => /href="([^"]*)" data-next/.exec((await open(at(here, "one"), who)).text)?.[1] ?? "";
+  const follow = async (who: string) => (await open(new URL((await wayOn(who)).replaceAll("&amp;", "&"), here.url).href, who)).text;
+  expect(await follow("carol")).toMatch(/^(?![^]*has arrived)[^]*two[?]/);
+  expect(await follow("bob")).toContain("Your answer has arrived");
 });
 
 test("a page of a wizard that wants one yes or no has a way back as well", async () => {

@@ -201,8 +201,9 @@ export async function noticeSettled(
 ): Promise<FastifyReply> {
   if (name === "of-others") return notice(reply, name);
   const read = await readAsk(services, ref).catch(() => undefined);
-  const record = read?.state === "settled" ? settledRecord(readerOf(reply.request), read, titleOf) : undefined;
-  const detail = record && markup`${await onward.link(reply.request, ref)}${record}`;
+  const end = read?.state === "settled" ? read : undefined;
+  const record = end && settledRecord(readerOf(reply.request), end, titleOf);
+  const detail = record && markup`${await onward.link(reply.request, ref, end.answer !== undefined)}${record}`;
   // Who only looks has sent nothing that came too late.
   return notice(reply, reply.request.method !== "POST" && detail ? lookedAt(name) : name, { detail });
 }

@@ -17,8 +17,8 @@ export const NEXT_WAIT_MS = 1_000;
 export interface Onward {
   /** Leads to the next question. Undefined if there is none for this person, or none yet. */
   lead(reply: FastifyReply, answered: PageRef, how?: Leading): Promise<FastifyReply | undefined>;
-  /** The way to the next question, on a page that shows how one ended. */
-  link(request: FastifyRequest, ended: PageRef): Promise<Html | undefined>;
+  /** The way to the next question, on a page that shows how one ended: by this person's answer, or otherwise. */
+  link(request: FastifyRequest, ended: PageRef, isAnswered: boolean): Promise<Html | undefined>;
   /** Says that the answer counted which led to this page. */
   counted(request: FastifyRequest): Html | undefined;
 }
@@ -55,11 +55,11 @@ export function createOnward({ services, addresses, signatures }: OnwardOptions)
       return reply.redirect(isInInbox ? inInbox(addresses, next, after) : pathAndQuery(addresses.urlOf(next.taskId, next.key), after), 303);
     },
 
-    async link(request, ended) {
+    async link(request, ended, isAnswered) {
       const next = await nextAsk(services, ended, 0);
       if (!next) return undefined;
       const { texts } = readerOf(request);
-      const href = pathAndQuery(addresses.urlOf(next.taskId, next.key), afterOf(ended));
+      const href = pathAndQuery(addresses.urlOf(next.taskId, next.key), isAnswered ? afterOf(ended) : []);
       return markup`<p>${texts.onward.more}</p>
 <p><a class="button main" href="${href}" data-next>${texts.onward.open}</a></p>`;
     },
