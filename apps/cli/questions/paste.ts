@@ -2,9 +2,10 @@
  * Pasted text in a prompt of one line. Without this, its first line break would submit the field, and the rest would be lost, or answer what is asked next.
  *
  * Terminals mark what is pasted if a program asks them to (bracketed paste). Of others, what arrives in one piece with a line break before its end was
- * pasted: nobody types so fast.
+ * pasted: nobody types so fast. Of a terminal that marks, only the marks count: an Enter may arrive together with what was pasted before it.
  */
 const [ASK, STOP] = ["\u001B[?2004h", "\u001B[?2004l"];
+const [START, END] = ["\u001B[200~", "\u001B[201~"];
 
 /** Shown in place of a line break. One of them is no part of the text that is there. */
 const SIGNS = ["⏎", "↵", "␤", "¶"];
@@ -37,13 +38,18 @@ export async function pastedAsOneLine<T>(prompt: () => Promise<T>, sign = " "): 
   if (!stdin.isTTY || !stderr.isTTY) return await prompt();
   const emit = stdin.emit.bind(stdin) as (event: string, ...args: unknown[]) => boolean;
   let isPasting = false;
+  let isMarking = false;
+  let endsLeft = 0;
   let isOnePiece = false;
   let pastedAtMs = 0;
   let before: string | undefined;
   const emitKeys = (event: string, ...args: unknown[]): boolean => {
     if (event === "data") {
+      const piece = String(args[0]);
+      isMarking ||= piece.includes(START);
+      endsLeft = piece.split(END).length - 1;
       // A long text arrives in several pieces, one right after the other.
-      isOnePiece = isPasted(String(args[0])) || Date.now() - pastedAtMs < NEXT_PIECE_MS;
+      isOnePiece = !isMarking && (isPasted(piece) || Date.now() - pastedAtMs < NEXT_PIECE_MS);
       if (isOnePiece) pastedAtMs = Date.now();
       before = undefined;
       return emit(event, ...args);
@@ -51,7 +57,9 @@ export async function pastedAsOneLine<T>(prompt: () => Promise<T>, sign = " "): 
     const { name } = (args[1] ?? {}) as Key;
     if (event !== "keypress") return emit(event, ...args);
     if (name === "paste-start" || name === "paste-end") {
-      isPasting = name === "paste-start";
+      if (name === "paste-end") endsLeft -= 1;
+      // A mark that was pasted must not end the paste: what follows it would be sent.
+      isPasting = name === "paste-start" || endsLeft > 0;
       return true;
     }
     // Two characters of one line break.

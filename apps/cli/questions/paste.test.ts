@@ -1,0 +1,56 @@
+/** What a prompt of one line reads of what arrives at the terminal, piece by piece. */
+import { PassThrough } from "node:stream";
+import { emitKeypressEvents } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, onTestFinished, test } from "vitest";
+import { lineSign, pastedAsOneLine } from "./paste.ts";
+
+/** As long as nobody types. */
+const PAUSE = Symbol("pause");
+type Pieces = readonly (string | typeof PAUSE)[];
+
+/** What was typed when Enter was pressed; undefined if it was not. */
+async function entered(pieces: Pieces, sign: string): Promise<string | undefined> {
+  const terminal = Object.assign(new PassThrough(), { isTTY: true });
+  for (const name of ["stdin", "stderr"] as const) {
+    const own = Object.getOwnPropertyDescriptor(process, name)!;
+    Object.defineProperty(process, name, { value: name === "stdin" ? terminal : { isTTY: true, write: () => true }, configurable: true });
+    onTestFinished(() => void Object.defineProperty(process, name, own));
+  }
+  emitKeypressEvents(terminal);
+  return await pastedAsOneLine(async () => {
+    let [typed, at]: [string, string | undefined] = ["", undefined];
+    terminal.on("keypress", (character: string | undefined, { name }: { readonly name?: string }) => {
+      if (name === "return") at ??= typed;
+      else typed += character ?? "";
+    });
+    for (const piece of pieces) {
+      if (piece === PAUSE) await sleep(80);
+      else terminal.write(piece);
+      await sleep(0);
+    }
+    return at;
+  }, sign);
+}
+
+const marked = (text: string) => `\u001B[200~${text}\u001B[201~`;
+
+test.each<[what: string, pieces: Pieces, expected: string | undefined]>([
+  ["typed", ["Ann", "\r"], "Ann"],
+  ["typed before the prompt", ["Ann\r"], "Ann"],
+  ["pasted, marked", [marked("a\rb\r"), PAUSE, "\r"], "a⏎b⏎"],
+  ["pasted, marked, in pieces", ["\u001B[200~a\r", "b\r", "c\u001B[201~", PAUSE, "\r"], "a⏎b⏎c"],
+  ["pasted, marked, with Enter right after it", [marked("a\rb"), "\r"], "a⏎b"],
+  ["pasted, marked, with Enter in the same piece, as over a slow line", [`${marked("a\rb")}\r`], "a⏎b"],
+  ["pasted, marked, and not sent", [marked("a\rb\r"), PAUSE], undefined],
+  ["pasted, marked, with a mark in it that ends it early", [`${marked("a\u001B[201~\rb\r")}`, PAUSE], undefined],
+  ["pasted, without a mark", ["a\rb\r", PAUSE, "\r"], "a⏎b⏎"],
+  ["pasted, without a mark, in pieces", ["a\rb", "\rc\r", PAUSE, "\r"], "a⏎b⏎c⏎"],
+  ["pasted with the line ends of Windows", ["a\r\nb", PAUSE, "\r"], "a⏎b"],
+  ["pasted with an empty line", [marked("a\n\nb"), PAUSE, "\r"], "a⏎⏎b"],
+])("%s", async (_what, pieces, expected) => {
+  const { sign, read } = lineSign("");
+  const typed = await entered(pieces, sign);
+  expect(typed).toBe(expected);
+  if (typed !== undefined) expect(read(typed)).toBe(typed.replaceAll("⏎", "\n"));
+});
