@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { callerNamed } from "../callers/caller.fixture.ts";
-import type { OutboxEntry } from "../ports/outbox.ts";
+import type { OutboxEntry, OutboxPlace } from "../ports/outbox.ts";
 import type { OccurrenceType } from "../task/occurrence-types.ts";
-import { concerns, type OccurrenceFilter } from "./read-occurrences.ts";
+import { concerns, type OccurrenceFilter, readOccurrences } from "./read-occurrences.ts";
 
 const ann = callerNamed("ann");
 const bob = callerNamed("bob", { groups: ["ops"] });
@@ -33,4 +33,39 @@ describe("a test of those who approve", () => {
     expect([hears(ann, "wire#test", { types }), hears(ann, "wire", { types })]).toEqual([false, true]);
     expect(hears(ann, "wire#test", { from: "me" })).toBe(false);
   });
+});
+
+test("what has no key is said to be missing once, by the read that passes it", async () => {
+  const call = { kind: "tool", name: "wire", principal: "ann", hidden: false } as const;
+  const ended = { what: "completed", audience: [] } as const;
+  const entries: OutboxEntry[] = [ended, ended, { what: "asked", key: "size", audience: [OPS] } as const, ended].map((change, index) => ({
+    id: `${index + 1}-0`,
+    partition: 0,
+    taskId: `0-${index}`,
+    revision: 1,
+    atMs: 1,
+    call,
+    changes: [change],
+    ...(change.what === "asked" && { isKeyMissing: true as const }),
+  }));
+  const outbox = {
+    read: async ([from]: OutboxPlace) => ({
+      entries: entries.filter(({ id }) => id > (from?.after ?? "")),
+      end: [{ after: "9-0", changes: 0 }],
+      isMore: false,
+      isTruncated: false,
+      nowMs: 1,
+    }),
+    names: async () => new Set<string>(),
+  };
+  const read = [];
+  let from: OutboxPlace = [{ after: "0-0", changes: 0 }];
+  for (let isMore = true; isMore;) {
+    const filter = { types: ["task.ended", "ask.opened"] } as const;
+    // oxlint-disable-next-line no-await-in-loop -- each begins where the one before ended
+    const found = await readOccurrences({ outbox } as never, { caller: ann, filter, from, limit: 1 });
+    read.push(`${found.occurrences.length}${found.isTruncated ? ", truncated" : ""}`);
+    ({ place: from, isMore } = found);
+  }
+  expect(read).toEqual(["1", "1, truncated", "1"]);
 });

@@ -84,7 +84,7 @@ export async function readOccurrences(services: OccurrenceServices, request: Rea
   const [page, names] = await Promise.all([outbox.read(from, LOOKED_MAX), "isOperator" in caller ? NO_NAMES : namesOf(outbox, caller)]);
   const oldestMs = maxAgeMs === undefined ? -Infinity : page.nowMs - maxAgeMs;
   const isLeftOut = page.entries.some(({ atMs }) => atMs < oldestMs);
-  const isTruncated = page.isTruncated || isLeftOut || page.entries.some((entry) => mayBeMissed({ caller, filter }, entry));
+  let isTruncated = page.isTruncated || isLeftOut;
 
   // Each partition continues after the changes that were looked at.
   const place: PartitionPlace[] = page.end.map((end, partition) => from[partition] ?? { ...end, after: "0-0" });
@@ -107,6 +107,7 @@ export async function readOccurrences(services: OccurrenceServices, request: Rea
     // What one change is to several types is not torn apart.
     if (seen.length > 0 && occurrences.length >= limit) return { occurrences, place: [...place], isMore: true, isTruncated };
     const isLast = change === entry.changes.at(-1);
+    if (isLast) isTruncated ||= mayBeMissed({ caller, filter }, entry);
     place[entry.partition] = isLast ? { after: entry.id, changes: 0 } : { after: before(place, entry), changes: index + 1 };
     for (const { type, data } of seen) {
       const id = `${entry.partition}-${entry.id}-${index}-${type.replace(".", "-")}`;
