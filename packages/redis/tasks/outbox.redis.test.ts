@@ -5,6 +5,7 @@ import {
   followOccurrences,
   namesOfAudience,
   OCCURRENCE_TYPES,
+  ParleyError,
   type Occurrence,
   type OccurrenceFilter,
   type OccurrencesRead,
@@ -18,6 +19,9 @@ import { callerNamed } from "../../core/callers/caller.fixture.ts";
 import { aCall, aLife, anAsk, anEvent, aStep, aWithdrawal, HOUR_MS } from "../../../test/contract/builders.ts";
 import { aContentKey } from "../../../test/contract/content-keys.ts";
 import { type OpenRedis, openRedis } from "../../../test/contract/open-redis.ts";
+import { plainContent } from "../content/codec.ts";
+import { createKeys } from "../keys.ts";
+import { createOutbox } from "./outbox.ts";
 
 const DAY_MS = 24 * HOUR_MS;
 let opened: OpenRedis;
@@ -474,6 +478,22 @@ describe("what a process has no key for", () => {
     ]);
     expect(await read(bob, { types: ["ask.settled"] })).toMatchObject({ occurrences: [], isTruncated: true });
     expect((await read(ada, { types: ["ask.settled"] })).isTruncated).toBe(true);
+  });
+
+  test("is waited for while the service that has it is away", async () => {
+    let isAway = true;
+    const access = async () => {
+      if (isAway) throw new ParleyError("UNAVAILABLE", "the key management service cannot be asked");
+      return "open" as const;
+    };
+    const bounds = { lengthMax: 1_000, ageMs: DAY_MS };
+    const codec = { ...plainContent, access };
+    const outbox = createOutbox({ redis: opened.redis, keys: createKeys(opened.prefix), partitions: [0, 1], codec, bounds });
+    await aLife(keyed.store, () => keyed.newTaskId()).parked([anAsk("size", FOR_FINANCE)], { principal: "ada" });
+    await expect(outbox.read(start, 10)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    isAway = false;
+    const { entries } = await outbox.read(start, 10);
+    expect(entries.map(({ isKeyMissing }) => isKeyMissing)).toEqual([undefined]);
   });
 
   test("is said to who follows as well", async () => {

@@ -2,7 +2,15 @@
  * The outbox: a stream for each partition, which scripts/outbox/post.lua writes in the change itself, and which anybody may read
  * at any place (docs/adr/0026-events-are-read-from-an-outbox.md).
  */
-import { DEFAULT_TENANT, type Outbox, type OutboxBounds, type OutboxChange, type OutboxEntry, type PartitionPlace } from "@parley/core";
+import {
+  DEFAULT_TENANT,
+  type Outbox,
+  type OutboxBounds,
+  type OutboxChange,
+  type OutboxEntry,
+  ParleyError,
+  type PartitionPlace,
+} from "@parley/core";
 import type { Redis } from "ioredis";
 import { reached } from "../connection/unavailable.ts";
 import type { ContentCodec } from "../content/codec.ts";
@@ -24,12 +32,15 @@ const LAST = "18446744073709551615";
 export function createOutbox({ redis, keys, partitions, codec, bounds }: OutboxOptions): Outbox {
   const scripts = loadScripts(redis, { names: ["read"], folder: "outbox/", keyCount: () => 1 });
 
-  /** What tells that a key is missing is remembered for a while (data-keys.ts), as are keys. */
+  /**
+   * What tells that a key is missing is remembered for a while (data-keys.ts), as are keys. While the service that has it cannot be asked,
+   * everybody waits: they would miss for good what can be told later.
+   */
   async function withKey(entry: OutboxEntry): Promise<OutboxEntry> {
     try {
       return (await codec.access(entry.taskId)) === "key_missing" ? { ...entry, isKeyMissing: true } : entry;
-    } catch {
-      // The service that has it cannot be asked.
+    } catch (error) {
+      if (error instanceof ParleyError && error.code === "UNAVAILABLE") throw error;
       return { ...entry, isKeyMissing: true };
     }
   }
