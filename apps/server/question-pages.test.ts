@@ -99,7 +99,8 @@ const asking = catalogue([
   }),
   defineTool({
     name: "key",
-    run: async (_args, ctx) => String((await ctx.secret("key", { message: "The key?", to: { people: ["bob"] } })) !== undefined),
+    run: async (_args, ctx) =>
+      String((await ctx.secret("key", { message: "The key?\n\nStep 2 of 2.", to: { people: ["bob"] } })) !== undefined),
   }),
   defineTool({
     name: "look",
@@ -235,7 +236,7 @@ test("the next question of the same task opens after an answer, for whom it is, 
   expect(led.text).toContain('<main class="inbox has-ask"');
   expect(led.text).toMatch(/data-ask="[^"]*\/trip\/trip"/);
   // Who comes back to the page of what they have answered finds the way on, and nobody else does.
-  expect((await open(at(here), "bob")).text).toMatch(/<a class="button main" href="\/asks\/[^"]*\/trip\/trip\?after=[^"]*" data-next>/);
+  expect((await open(at(here), "bob")).text).toMatch(/<a class="button main" href="\/asks\/[^"]*\/trip\/trip\?after=[^"]*" data-next=/);
   expect((await open(at(here), "ann")).text).not.toContain("data-next");
   await services.store.cancel({ taskId, nowMs: Date.now(), message: "no more" });
   expect((await open(at(here), "bob")).text).not.toContain("data-next");
@@ -291,11 +292,13 @@ describe("whose call asks", () => {
     expect((await open(at(here), "bob")).text).toContain(kept);
   });
 
-  test("is said on pages that collect a secret", async () => {
+  test("is said on pages that collect a secret, with all words of the author", async () => {
     const { at, here } = await asked("key", {}, named);
-    expect((await open(at(here), "bob")).text).toContain(
+    const { text } = await open(at(here), "bob");
+    expect(text).toContain(
       "The tool <strong><bdi>key</bdi></strong> asks you, in a call of <strong><bdi>Ann Lee (ann&lt; @acme.io)</bdi></strong>:",
     );
+    expect(text).toContain("The key?\n\nStep 2 of 2.");
   });
 
   test("is somebody else's for a task of a version that kept no names", async () => {

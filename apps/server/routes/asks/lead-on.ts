@@ -61,7 +61,7 @@ export function createOnward({ services, addresses, signatures }: OnwardOptions)
       const { texts } = readerOf(request);
       const href = pathAndQuery(addresses.urlOf(next.taskId, next.key), isAnswered ? afterOf(ended) : []);
       return markup`<p>${texts.onward.more}</p>
-<p><a class="button main" href="${href}" data-next>${texts.onward.open}</a></p>`;
+<p><a class="button main" href="${href}" data-next="${texts.onward.more}">${texts.onward.open}</a></p>`;
     },
 
     counted(request) {

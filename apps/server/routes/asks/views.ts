@@ -139,12 +139,14 @@ function toolAsks(texts: Texts, { page: { ask, message, call }, called, caller, 
   const { question } = texts;
   const { context = [] } = aboutOf(ask.request) ?? {};
   const { said, filesHere } = ownWords(message);
+  // Pages other than of forms have no other words of Parley in their message.
+  const words = filesHere === undefined ? message : said;
   const tool = markup`<strong><bdi>${called}</bdi></strong>`;
   const by = whoseCall(caller, call);
   const says = by.whose === "named" ? question.saysIn : question.says;
   return markup`${before}
 <p>${say(says, { tool, name: by.whose === "named" ? markup`<strong><bdi>${by.name}</bdi></strong>` : undefined })}</p>
-<p class="said" id="said" dir="auto">${said}</p>
+<p class="said" id="said" dir="auto">${words}</p>
 ${filesHere === undefined ? undefined : markup`<p dir="auto">${filled(texts.files.here, { names: filesHere })}</p>`}
 ${contextView(texts, context)}`;
 }

@@ -12,6 +12,7 @@ import { button, find, findAll, make, say } from "./page.ts";
 import { isSending, shortened, undoLast } from "./sending.ts";
 import { lasting, toast, type Toast } from "./toasts.ts";
 import { select } from "./selection.ts";
+import { touchedSince } from "./touched.ts";
 import { showViews } from "./views.ts";
 
 const POLL_MS = 4_000;
@@ -76,9 +77,6 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   const taskOf = (ask: string) => ask.slice(0, ask.indexOf("/"));
   /** When the person last answered something of a task. */
   const givenAtMs = new Map<string, number>();
-  let touchedAtMs = 0;
-  for (const each of ["keydown", "pointerdown", "wheel"])
-    document.addEventListener(each, () => (touchedAtMs = Date.now()), { capture: true, passive: true });
 
   interface Next {
     readonly ask: string;
@@ -95,7 +93,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   /** Opens what a task asks after an answer, or offers it to somebody who has turned to something else since. */
   function offer({ ask, question }: Next): void {
     const sinceMs = givenAtMs.get(taskOf(ask)) ?? 0;
-    if (touchedAtMs <= sinceMs) return void open(ask, { focus: "form" });
+    if (!touchedSince(sinceMs)) return void open(ask, { focus: "form" });
     lasting(say("asksOn", { question }), [button(say("reopen"), () => void open(ask, { focus: "form" }))]);
   }
 

@@ -5,9 +5,10 @@ import { countDown, tellZone } from "./clock.ts";
 import { forgetAllDrafts, pruneDrafts } from "./drafts.ts";
 import { startInbox } from "./inbox.ts";
 import { load } from "./load.ts";
-import { find, say } from "./page.ts";
+import { find, make, say } from "./page.ts";
 import { sendOnLeaving } from "./sending.ts";
 import { lasting } from "./toasts.ts";
+import { touchedSince } from "./touched.ts";
 
 /** How often the page of one question asks whether it is still as it was, while it is seen. */
 const LOOK_MS = 5_000;
@@ -38,13 +39,16 @@ function startQuestion(place: HTMLElement): void {
 /** When to look whether a task asks on after an answer. Most do at once, and then the server has led to the question. */
 const ONWARD_MS = [1_000, 1_000, 2_000, 3_000, 5_000, 8_000, 10_000, 15_000, 15_000];
 
+/** To somebody who reads their record meanwhile, the next question is offered. */
 async function goOn(): Promise<void> {
+  const sinceMs = Date.now();
   for (const ms of ONWARD_MS) {
     await new Promise((resolve) => setTimeout(resolve, ms));
     if (document.hidden) continue;
     const { status, page } = await load(location.href);
     const next = page && find<HTMLAnchorElement>("a[data-next]", page);
-    if (next) return location.assign(next.href);
+    if (next && !touchedSince(sinceMs)) return location.assign(next.href);
+    if (next) return void lasting(next.dataset["next"] ?? "", [make("a", { text: next.textContent, attributes: { href: next.href } })]);
     if (status === 401) return;
   }
 }

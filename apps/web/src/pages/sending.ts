@@ -118,7 +118,8 @@ async function send(each: Waiting): Promise<void> {
     return;
   }
   waiting.delete(ask);
-  if (status !== 401 && status !== 422 && !keepsDraft) forgetDraft(ask);
+  // Of what was not taken but may be sent once more: after a login, or with another value.
+  if (![401, 403, 422].includes(status) && !keepsDraft) forgetDraft(ask);
   tell(each, reply);
   each.onReply(reply);
 }

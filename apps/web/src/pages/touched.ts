@@ -1,0 +1,8 @@
+/** When the person last did something on this page. Speech and pasting from a menu come without a key. */
+let atMs = 0;
+for (const each of ["keydown", "pointerdown", "wheel", "input"])
+  document.addEventListener(each, () => (atMs = Date.now()), { capture: true, passive: true });
+
+export function touchedSince(sinceMs: number): boolean {
+  return atMs > sinceMs;
+}
