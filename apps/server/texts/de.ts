@@ -290,9 +290,9 @@ export const DE: Texts = {
   /** What an answer needs before it counts (assurance). */
   assurance: {
     needs: "Verlangt",
-    login: "Für eine Antwort müssen Sie sich in diesem Browser anmelden.",
+    login: "Für eine Antwort müssen Sie in diesem Browser angemeldet sein.",
     within: "Für eine Antwort darf Ihre Anmeldung höchstens {time} her sein.",
-    acr: "Ihr Anbieter muss bestätigen, dass sie von dieser Art war: {values}.",
+    acr: "Ihr Anbieter muss bestätigen, dass die Anmeldung von einer dieser Arten war: {values}.",
     amr: "Ihr Anbieter muss bestätigen, dass Sie dies benutzt haben: {values}.",
     again: "Neu anmelden",
     back: "Zurück zur Frage",
@@ -493,7 +493,7 @@ export const DE: Texts = {
     noteMany: "Nur das Werkzeug bekommt sie; Ihr Client und sein Modell nicht.",
     send: "Hochladen",
     empty: "Wählen Sie eine Datei, oder lehnen Sie ab.",
-    here: "{names} ist schon da. Senden Sie eine andere Datei, um sie zu ersetzen, oder beantworten Sie das Formular, um sie zu behalten.",
+    here: "Schon hochgeladen: {names}. Laden Sie noch einmal hoch, um das zu ersetzen, oder beantworten Sie das Formular, um es zu behalten.",
   },
   grant: {
     title: "Zugriff auf {title}",

@@ -300,10 +300,10 @@ export const EN = {
   /** What an answer needs before it counts (assurance). */
   assurance: {
     needs: "Needs",
-    login: "An answer needs your login in this browser.",
-    within: "An answer needs a login of at most {time} ago.",
-    acr: "Your provider must state that it was of this kind: {values}.",
-    amr: "Your provider must state that you used: {values}.",
+    login: "To answer, you must be logged in with this browser.",
+    within: "To answer, you must have logged in within the last {time}.",
+    acr: "Your provider must confirm that the login was of one of these kinds: {values}.",
+    amr: "Your provider must confirm that you used: {values}.",
     again: "Log in again",
     back: "Back to the question",
     noLogin: "Nobody can log in here.",
@@ -508,7 +508,7 @@ export const EN = {
     noteMany: "Only the tool gets them; your client and its model do not.",
     send: "Upload",
     empty: "Choose a file, or decline.",
-    here: "{names} is here already. Send another file to replace it, or answer the form to keep it.",
+    here: "Already uploaded: {names}. Upload again to replace what is here, or answer the form to keep it.",
   },
   grant: {
     title: "Access to {title}",
@@ -616,7 +616,7 @@ export const EN = {
     "login-unmet": {
       title: "Logged in, but not as needed",
       sentence:
-        "You are logged in, but your provider does not state that it was as the question needs: soon enough, or in the way that it names. Whoever runs this server can find out why.",
+        "You are logged in, but your provider does not confirm that the login is recent enough, or of the kind that the question needs. The operator of this server can find out why.",
     },
     "of-others": { title: "Not for you", sentence: "This question is for another person." },
     unknown: { title: "Not found", sentence: "This question does not exist, is not for you, or is no longer open." },
