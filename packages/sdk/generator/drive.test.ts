@@ -574,7 +574,7 @@ describe("the result", () => {
 });
 
 describe("an invalid yield throws at the yield", () => {
-  const none = "is not one of text, number, confirm, select, date, form, url, secret, password, oauth, file";
+  const none = "is not one of text, number, confirm, select, date, form, url, secret, password, oauth, wizard, file";
   const listed = "all or race with something that is not an ask, step, emit or generator";
   const neither = "with neither a list nor an object of asks, steps and generators";
   const slept = 'a sleep that is not { sleep: name, for: "2 days" } or { sleep: name, until: date }';

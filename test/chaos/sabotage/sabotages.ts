@@ -53,8 +53,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     name: "expiry on one key only: a finished task's journal stays forever",
     file: "packages/redis/scripts/task.lua",
-    find: "  redis.call('DEL', journal)\n  return facts",
-    replace: "  return facts",
+    find: "  redis.call('DEL', journal)\nend",
+    replace: "end",
     breaks: "expiry",
     lifecycles: 40,
   },
