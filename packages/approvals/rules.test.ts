@@ -239,6 +239,7 @@ test.each<[string, unknown, RegExp]>([
       ["a reminder after the end", { remind: "2d" }, "remind"],
       ["an assurance of nothing", { assurance: {} }, "assurance"],
       ["a login too short ago", { assurance: { within: "10s" } }, "assurance.within"],
+      ["a login of no time ago", { assurance: { within: "0s" } }, "assurance.within"],
       ["a login of a time that is none", { assurance: { within: "soon" } }, "assurance.within"],
       ["a class in two words", { assurance: { acr: ["very good"] } }, "assurance.acr"],
       ["no methods", { assurance: { amr: [] } }, "assurance.amr"],

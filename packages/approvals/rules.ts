@@ -383,7 +383,7 @@ function readAbout(
     } catch (error) {
       isReadable = false;
       say(field, (error as Error).message);
-      return 0;
+      return Number.NaN;
     }
   };
   const about: RuleAbout = {
@@ -414,8 +414,8 @@ function readAssurance(
   const { within, acr, amr } = given;
   if (within === undefined && acr === undefined && amr === undefined)
     say("assurance", 'must have within, acr or amr; for any login, "login"');
-  const withinMs = within === undefined ? undefined : msOf("assurance.within", within);
-  const required = { by: "login" as const, ...(withinMs && { withinMs }), ...(acr && { acr }), ...(amr && { amr }) };
+  const withinMs = within === undefined ? Number.NaN : msOf("assurance.within", within);
+  const required = { by: "login" as const, ...(!Number.isNaN(withinMs) && { withinMs }), ...(acr && { acr }), ...(amr && { amr }) };
   for (const { path, message } of assuranceProblems(required)) say(path.slice(1).replaceAll("/", "."), message);
   return required;
 }
