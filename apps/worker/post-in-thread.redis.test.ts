@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { once } from "node:events";
-import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { aLife, anAsk } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { postInThread } from "./post-in-thread.ts";
@@ -90,4 +90,16 @@ test("webhooks are posted to while this thread does nothing but work, and nothin
 
 test("a file that is wrong is told as it is where it is read", async () => {
   await expect(start(`webhooks: { ops: { url: "http://127.0.0.1:1/", secret: short } }`)).rejects.toThrow(/ops\.secret.*must be whsec_/s);
+});
+
+test("a thread that ends by a defect is told once, and the worker can stop all the same", async () => {
+  const listening = vi.spyOn(Worker.prototype, "on");
+  onTestFinished(() => listening.mockRestore());
+  const { told, stop } = await start("webhooks: {}");
+  const thread = listening.mock.contexts.at(-1) as Worker;
+  // As Node.js tells of what nobody has caught there.
+  thread.emit("error", new Error("a defect"));
+  await thread.terminate();
+  expect(told).toEqual(["broke"]);
+  await stop();
 });

@@ -6,7 +6,6 @@
  *   thread   outbox ─▶ policy ─▶ POST ─▶ place ─────┘   with connections of its own, and a tenth of the main thread's share where both want the CPU
  */
 import { setPriority } from "node:os";
-import { once } from "node:events";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import type { Log } from "@parley/core";
 import type { RedisSettings } from "@parley/redis";
@@ -47,10 +46,10 @@ const NICE = 10;
 export async function postInThread(given: PostWith, { log, count, show, broke }: PostInThread): Promise<() => Promise<void>> {
   const variables = given.file && { ...given.file, variables: { ...given.file.variables } };
   const thread = new Worker(new URL(import.meta.url), { name: "webhooks", workerData: { mark: MARK, ...given, file: variables } });
-  const exited = once(thread, "exit");
   const shown = new Set<string>();
   let isPosting = false;
   const started = Promise.withResolvers<void>();
+  const exited = Promise.withResolvers<void>();
   thread.on("message", (message: Message) => {
     if (message.type === "ready") started.resolve();
     else if (message.type === "failed") started.reject(new Error(message.message));
@@ -65,6 +64,7 @@ export async function postInThread(given: PostWith, { log, count, show, broke }:
     started.reject(error);
   });
   thread.on("exit", () => {
+    exited.resolve();
     for (const webhook of shown) show(webhook, undefined);
     started.reject(new Error("the thread that posts webhooks has ended"));
     if (isPosting) broke();
@@ -83,7 +83,7 @@ export async function postInThread(given: PostWith, { log, count, show, broke }:
       log.warn({}, "the thread that posts webhooks does not stop, and is ended; other workers go on from its last places");
       void thread.terminate();
     }, STOP_MS);
-    await exited;
+    await exited.promise;
     clearTimeout(timer);
   };
 }
