@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net";
 import { hostname } from "node:os";
 import { expect, onTestFinished, test } from "vitest";
+import { IN_TIME } from "../../test/support/in-time.ts";
 import { KEPT_MAX, KEPT_OF_ONE_MAX, keptConnections } from "./connections.ts";
 import { post, type Posted } from "./post.ts";
 
@@ -82,7 +83,7 @@ test("a receiver that ends every connection is told from one that answers, after
   expect(receiver.requests).toBe(3);
 });
 
-test("both attempts together have the time of one", async () => {
+test("both attempts together have the time of one", IN_TIME, async () => {
   const receiver = await startReceiver((response, { socket }, { requests }) => {
     if (requests === 1) response.end("{}");
     else if (requests === 2) setTimeout(() => socket.destroy(), 200);
@@ -100,7 +101,7 @@ test("an answer that is larger than it may be counts, and its connection is not 
   expect(receiver.sockets.size).toBe(2);
 });
 
-test("a receiver is left as many connections as the limit, and so are all receivers", async () => {
+test("a receiver is left as many connections as the limit, and so are all receivers", IN_TIME, async () => {
   const kept = keptConnections();
   const one = await startReceiver((response) => setTimeout(() => response.end("{}"), 100));
   await Promise.all(Array.from({ length: KEPT_OF_ONE_MAX + 4 }, () => postTo(one)));
