@@ -103,6 +103,10 @@ if (!tellZone()) {
   pruneDrafts();
   countDown();
   sendOnLeaving();
+  // The browser's way back may lead to the page as it was left, with an answer on its way.
+  addEventListener("pageshow", ({ persisted }) => {
+    if (persisted && find("#ask")?.inert) location.reload();
+  });
   // Before another person sits down at this browser.
   document.addEventListener("submit", ({ target }) => {
     if (target instanceof HTMLFormElement && target.classList.contains("account")) forgetAllDrafts();
