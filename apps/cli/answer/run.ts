@@ -1,7 +1,7 @@
 /** `parley answer`: answers one open question, whoever's task asks it. */
 import { asksOf, type Given, mustBeInteractive, OVER, replyFrom, sendReply, type Sent } from "../questions/answering.ts";
 import { questionOf, readAsk, sendAnswer } from "../questions/answer-ask.ts";
-import { howEnded, notForYou, requestOf } from "../questions/asked.ts";
+import { howEnded, NEEDS_LOGIN, needsLogin, notForYou, requestOf } from "../questions/asked.ts";
 import { chooseKey, openKeys } from "../questions/choose-key.ts";
 import { LATER } from "../questions/abandoned.ts";
 import { tellTests } from "../questions/lesson.ts";
@@ -55,6 +55,7 @@ async function answerOne({ api }: Reached, ask: OpenAsk, given: Given, signal: A
   const request = requestOf(ask);
   const reply = replyFrom(request, given);
   if (reply !== undefined) return await sendAnswer(api, ask, reply as Reply);
+  if (needsLogin(ask)) throw new Error(`${cleanLine(ask.key)} ${NEEDS_LOGIN}`);
   mustBeInteractive(request);
   try {
     const outcome = await askUntilOver(questionOf(api, ask, Date.now()), signal);

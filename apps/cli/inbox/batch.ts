@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describeProblems } from "@parley/core";
 import type { ApiClient, BatchAnswer, BatchReceipt, OpenAsk } from "../client/api-client.ts";
 import { type Given, replyFrom } from "../questions/answering.ts";
-import { requestOf } from "../questions/asked.ts";
+import { NEEDS_LOGIN, requestOf } from "../questions/asked.ts";
 import type { Reply } from "../questions/form.ts";
 import { cleanAll, cleanLine } from "../terminal/terminal.ts";
 
@@ -77,7 +77,7 @@ function became({ receipt, missing = 0, violations = [], code }: BatchReceipt): 
     case "forbidden":
       return "is put to others";
     case "login_required":
-      return "needs a login in a browser: answer it on its page or in the inbox";
+      return NEEDS_LOGIN;
     case "unknown":
       return "is no question for you";
     case "refused":

@@ -6,7 +6,7 @@ import type { Reached } from "../client/reach.ts";
 import { LATER } from "../questions/abandoned.ts";
 import type { Given, Question } from "../questions/answering.ts";
 import { questionOf } from "../questions/answer-ask.ts";
-import { isToReply, showAsked } from "../questions/asked.ts";
+import { isToReply, NEEDS_LOGIN, needsLogin, showAsked } from "../questions/asked.ts";
 import { askUntilOver, Left } from "../questions/follow.ts";
 import type { Reply } from "../questions/form.ts";
 import { nextKey } from "../questions/next-key.ts";
@@ -74,6 +74,10 @@ async function askAll(api: Api, { asks, isMore }: Listed): Promise<void> {
       printToStderr(ask ? showAsked(ask, Date.now()) : `${cleanLine(at.key)} is no longer open.`);
       return undefined;
     }
+    if (needsLogin(ask)) {
+      printToStderr(`${cleanLine(at.key)} ${NEEDS_LOGIN}`);
+      return undefined;
+    }
     let given: Reply | undefined;
     const question = questionOf(api, ask, Date.now());
     const remembering: Question = { ...question, send: async (reply) => await question.send((given = reply)) };
@@ -113,7 +117,10 @@ async function askAll(api: Api, { asks, isMore }: Listed): Promise<void> {
 /** Offers to give the same answer to other questions of the tool with the same form. Resolves to those that were answered. */
 async function answerAlike(api: Api, ask: OpenAsk, reply: Reply, left: readonly AskSummary[]): Promise<readonly AskSummary[]> {
   const candidates = left
-    .filter((each) => each.tool === ask.tool && each.kind === "form" && ask.kind === "form" && !each.isRisky && !each.isToReply)
+    .filter(
+      (each) =>
+        each.tool === ask.tool && each.kind === "form" && ask.kind === "form" && !each.isRisky && !each.isToReply && !needsLogin(each),
+    )
     .slice(0, ALIKE_MAX);
   if (candidates.length === 0 || ask.isRisky) return [];
   const form = canonicalJson(ask.request.schema as never);

@@ -41,7 +41,6 @@ export function whenAsked(given: AskSummary & Pick<Partial<OpenAsk>, "upcoming">
     isRisky,
     askedAt,
     due,
-    assurance,
     audience,
     accepted = 0,
     claimedBy,
@@ -57,7 +56,7 @@ export function whenAsked(given: AskSummary & Pick<Partial<OpenAsk>, "upcoming">
     `asked ${relative(Date.parse(askedAt), nowMs)}`,
     ...(due === undefined ? [] : [dueText(Date.parse(due), nowMs)]),
     untilText(ask, nowMs),
-    ...(assurance?.by === "login" ? ["needs a login in a browser"] : []),
+    ...(needsLogin(ask) ? ["needs a login in a browser"] : []),
     ...(audience ? [`for ${peopleText(ask)}`] : []),
     ...(audience?.quorum === undefined ? [] : [`${accepted} of ${audience.quorum} people have accepted`]),
     ...(snoozedUntil === undefined ? [] : [`put aside, comes back ${relative(Date.parse(snoozedUntil), nowMs)}`]),
@@ -126,6 +125,13 @@ export function notForYou({ handedOn, audience }: Partial<Pick<OpenAsk, "handedO
   if (by?.isCaller !== true) return `was handed on by ${cleanLine(by?.name ?? by?.principal ?? "somebody")} to ${people}`;
   // What one got from somebody else is theirs to take back.
   return `was handed on by you to ${people}${from ? "" : ": take it back with `parley delegate`"}`;
+}
+
+/** Follows the name of a question whose answer counts through no client: whoever types one here would have it refused. */
+export const NEEDS_LOGIN = "needs a login in a browser: answer it on its page or in the inbox";
+
+export function needsLogin({ assurance }: Pick<AskSummary, "assurance">): boolean {
+  return assurance?.by === "login";
 }
 
 const NAMES_SHOWN = 6;
