@@ -39,8 +39,9 @@ export interface Worker {
 }
 
 /**
- * Throws DefinitionError for tool modules that do not load, an Error that says what is wrong with the file of webhooks, RulesError for an invalid file of rules, an Error that names a shared module that does not start, UNAVAILABLE if Redis does
- * not serve, and Node's error if the operator's port cannot be opened. A shared telemetry is opened and closed by its owner.
+ * Throws DefinitionError for tool modules that do not load, RulesError for an invalid file of rules, an Error that says what is wrong with the
+ * file of webhooks, one that names a shared module that does not start, UNAVAILABLE if Redis does not serve, and Node's error if the operator's
+ * port cannot be opened. A shared telemetry is opened and closed by its owner.
  */
 export async function startWorker(config: WorkerConfig, shared?: Telemetry): Promise<Worker> {
   const log = createLogger("worker", config.logLevel);

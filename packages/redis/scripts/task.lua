@@ -591,9 +591,9 @@ local function keeps_content(facts)
   return flags and math.floor(flags / KEEPS_CONTENT) % 2 == 1
 end
 
--- Of a task that is over, unless it keeps its content, only what may still be asked for is kept: its state and facts, its outcome, and a line for each entry. No run will
--- read its arguments and its journal again. The receipts of answers are in the lines: digest and fingerprint tell a repeated answer from a late
--- one. They are one field of the task, because a key of their own would cost more than all of them.
+-- Of a task that is over, unless it keeps its content, only what may still be asked for is kept: its state and facts, its outcome, and a line for
+-- each entry. No run will read its arguments and its journal again. The receipts of answers are in the lines: digest and fingerprint tell a
+-- repeated answer from a late one. They are one field of the task, because a key of their own would cost more than all of them.
 local function trim_task(call, facts)
   local lines, others, size = {}, {}, 0
   local ends_size = 0
