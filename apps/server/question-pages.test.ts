@@ -1,5 +1,5 @@
 /** Pages of questions with a form: what they say, what they accept, and that they give nothing away. */
-import type { Caller } from "@parley/core";
+import { type Caller, ParleyError } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
 import type { FastifyRequest } from "fastify";
 import { describe, expect, test } from "vitest";
@@ -251,6 +251,15 @@ test("the way on from a question that somebody else has answered says of nobody 
   const follow = async (who: string) => (await open(new URL((await wayOn(who)).replaceAll("&amp;", "&"), here.url).href, who)).text;
   expect(await follow("carol")).toMatch(/^(?![^]*has arrived)[^]*two[?]/);
   expect(await follow("bob")).toContain("Your answer has arrived");
+});
+
+test("an answer that counted is said to count, although nobody can see what comes next", async () => {
+  const { at, here, services } = await asked("twice");
+  const { fields } = await open(at(here, "one"), "bob");
+  const watch = async () => Promise.reject(new ParleyError("UNAVAILABLE", "Redis does not reply"));
+  Object.assign(services.wakeUps, { watch });
+  const sent = await send(at(here, "one"), "bob", [...hidden(fields), ["action", "decline"]]);
+  expect([sent.status, titleOf(sent)]).toEqual([200, "Declined"]);
 });
 
 test("a page of a wizard that wants one yes or no has a way back as well", async () => {

@@ -4,7 +4,7 @@
  *   POST answer ──counted──▶ wait a moment ──next question──▶ 303 to its page, which says that the answer counted
  *                                  └──nothing──▶ the receipt; the page of the question shows the way once there is one
  */
-import { type Caller, nextAsk, type PageRef, type Services } from "@parley/core";
+import { type Caller, nextAsk, type PageRef, ParleyError, type Services } from "@parley/core";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import type { Signatures } from "../../seals/signatures.ts";
@@ -47,16 +47,26 @@ export function createOnward({ services, addresses, signatures }: OnwardOptions)
     return [["after", `${id} ${signatures.sign(textOf(id, answered.caller))}`]];
   }
 
+  /** What comes next may not be known, if Redis is away. The answer counts all the same, and the person hears that. */
+  async function nextOf(ref: PageRef, waitMs: number): ReturnType<typeof nextAsk> {
+    try {
+      return await nextAsk(services, ref, waitMs);
+    } catch (error) {
+      if (error instanceof ParleyError) return undefined;
+      throw error;
+    }
+  }
+
   return {
     async lead(reply, answered, { isInInbox = false, isBack = false, isStopped = false } = {}) {
-      const next = await nextAsk(services, answered, isStopped ? 0 : NEXT_WAIT_MS);
+      const next = await nextOf(answered, isStopped ? 0 : NEXT_WAIT_MS);
       if (!next) return undefined;
       const after = isBack ? [] : afterOf(answered);
       return reply.redirect(isInInbox ? inInbox(addresses, next, after) : pathAndQuery(addresses.urlOf(next.taskId, next.key), after), 303);
     },
 
     async link(request, ended, isAnswered) {
-      const next = await nextAsk(services, ended, 0);
+      const next = await nextOf(ended, 0);
       if (!next) return undefined;
       const { texts } = readerOf(request);
       const href = pathAndQuery(addresses.urlOf(next.taskId, next.key), isAnswered ? afterOf(ended) : []);
