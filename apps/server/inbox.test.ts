@@ -490,6 +490,19 @@ describe("several questions", () => {
     expect(again.body).toContain("3 of 3 answers counted.");
   });
 
+  test("are shown whole, also if the caller's text in a message looks as if they were asked again", async () => {
+    const message = "Pay Bob\n\nThe last answer does not fit: no\nall of it?";
+    const { open, taskIds } = await asked([
+      ["pay", { group: "finance", message }],
+      ["pay", { group: "finance", message: "Pay?" }],
+    ]);
+    for (const query of [batchOf(taskIds), `?ask=${taskIds[0]}/it`]) {
+      const { text } = await open(query, "bob");
+      expect(/<p class="said"[^>]*>([^<]*)/.exec(text)?.[1], query).toBe(message);
+      expect(text).not.toContain('role="alert"');
+    }
+  });
+
   test("count each by itself: what somebody else was faster with says who, and takes back no other", async () => {
     const all = await asked(SIX);
     const { open, decline, taskIds, there } = all;

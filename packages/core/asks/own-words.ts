@@ -41,8 +41,12 @@ export interface OwnWords {
   readonly problem?: string;
 }
 
-export function ownWords(message: string): OwnWords {
-  const at = message.lastIndexOf(ASKED_AGAIN);
+/**
+ * `isAgain`: whether it is a form that is asked again. A message may repeat what the caller said, which must not pass for words of Parley, and
+ * hide what follows from whoever decides.
+ */
+export function ownWords(message: string, { isAgain }: { readonly isAgain: boolean }): OwnWords {
+  const at = isAgain ? message.lastIndexOf(ASKED_AGAIN) : -1;
   const asked = at === -1 ? message : message.slice(0, at);
   const problem = at === -1 ? {} : { problem: message.slice(at + ASKED_AGAIN.length) };
   const end = asked.lastIndexOf("\n\n");

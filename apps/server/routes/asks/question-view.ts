@@ -14,6 +14,7 @@ import {
   mayHandOn,
   type OpenPage,
   owns,
+  type OwnWords,
   ownWords,
   REASON_CHARS_MAX,
   requiredOf,
@@ -76,7 +77,7 @@ const LONG = 1_500;
 export function questionView(view: QuestionView): Html {
   const { page: asked, reader } = view;
   const { texts } = reader;
-  const { said: words, step, problem } = ownWords(asked.message);
+  const { said: words, step, problem } = wordsOf(asked);
   const said = cut(words, MESSAGE_CHARS_MAX);
   const isLong = said.length > LONG;
   const answering =
@@ -287,9 +288,14 @@ ${made.isConfirm ? confirmButtons(texts, made, together?.count) : markup`${isWay
 </form>`;
 }
 
+/** What the author says, and what Parley has added to it. */
+export function wordsOf({ message, page }: Pick<OpenPage, "message" | "page">): OwnWords {
+  return ownWords(message, { isAgain: page.kind === "form" && page.hints?.["problems"] !== undefined });
+}
+
 /** Of a form that is asked again: what was wrong with the last answer, at the fields as far as it is known. */
 function problemsOf({ message, page }: OpenPage): Problems {
-  const { problem } = ownWords(message);
+  const { problem } = wordsOf({ message, page });
   if (problem === undefined || page.kind !== "form") return {};
   const at = Object.entries((page.hints?.["problems"] ?? {}) as JsonObject).filter(
     (each): each is [string, string] => typeof each[1] === "string",

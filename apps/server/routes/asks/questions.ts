@@ -7,7 +7,6 @@ import {
   checkOnPage,
   type JsonObject,
   type OpenPage,
-  ownWords,
   type Receipt,
   type Services,
   type ShownPage,
@@ -23,7 +22,7 @@ import { contentIn, draftIn, questionForm, type QuestionForm, type ReadForm } fr
 import type { HandOnDraft } from "./hand-on.ts";
 import { type Html, markup, page as wholePage } from "./html.ts";
 import { isInInbox, type Onward } from "./lead-on.ts";
-import { answerList, inCallOf, isWayBack, lesson, questionView, waitsTitle } from "./question-view.ts";
+import { answerList, inCallOf, isWayBack, lesson, questionView, waitsTitle, wordsOf } from "./question-view.ts";
 import type { SnoozeDraft } from "./snooze.ts";
 import { loggedInAs } from "./views.ts";
 import { whoseCall } from "./whose-call.ts";
@@ -184,7 +183,7 @@ export function createQuestions({ services, titleOf, onward, addresses, signatur
 
   function record(request: FastifyRequest, asked: OpenPage, { caller, reply }: AnswerOnPage, receipt: Receipt): Html {
     const { call, page } = asked;
-    const { said } = ownWords(asked.message);
+    const { said } = wordsOf(asked);
     const reader = readerOf(request);
     const by = whoseCall(caller, call);
     const { record: words } = reader.texts;

@@ -138,7 +138,7 @@ export function awayPage(reader: Reader, title: string, url: string): string {
 function toolAsks(texts: Texts, { page: { ask, message, call }, called, caller, before }: Shown): Html {
   const { question } = texts;
   const { context = [] } = aboutOf(ask.request) ?? {};
-  const { said, filesHere } = ownWords(message);
+  const { said, filesHere } = ownWords(message, { isAgain: false });
   // Pages other than of forms have no other words of Parley in their message.
   const words = filesHere === undefined ? message : said;
   const tool = markup`<strong><bdi>${called}</bdi></strong>`;

@@ -1,5 +1,5 @@
 /** The markup of several questions that are answered with one form, and of the receipts. It works without script. */
-import { aboutOf, type Caller, describeProblems, type OpenPage, ownWords, type SettledRead } from "@parley/core";
+import { aboutOf, type Caller, describeProblems, type OpenPage, type SettledRead } from "@parley/core";
 import type { Draft, Problems } from "@parley/web/form";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Texts } from "../../texts/en.ts";
@@ -7,7 +7,7 @@ import { filled, type Reader } from "../../texts/texts.ts";
 import { contextView } from "../asks/context-view.ts";
 import { type Html, markup, say } from "../asks/html.ts";
 import { moment } from "../asks/moment.ts";
-import { form, headline, lesson, settledLine, testNotice } from "../asks/question-view.ts";
+import { form, headline, lesson, settledLine, testNotice, wordsOf } from "../asks/question-view.ts";
 import { whoseCall } from "../asks/whose-call.ts";
 import type { Named } from "../asks/lead-on.ts";
 import type { Answered, Batch, Receipted } from "./batch.ts";
@@ -52,11 +52,11 @@ function entry({ caller, reader, titleOf }: Pick<BatchView, "caller" | "reader" 
   const by = whoseCall(caller, page.call);
   const inCall = by.whose === "named" ? say(reader.texts.inbox.inCallOf, { name: markup`<bdi>${by.name}</bdi>` }) : undefined;
   const { context = [] } = aboutOf(page.ask.request) ?? {};
-  const [, rest] = headline(ownWords(page.message).said);
+  const [, rest] = headline(wordsOf(page).said);
   // Questions of one tool often begin alike.
   const more = rest.length > REST_CHARS_MAX ? `${rest.slice(0, REST_CHARS_MAX)} …` : rest;
   return markup`<li><details><summary><span dir="auto">${firstLine(page, titleOf)}</span> <span class="quiet"><span dir="auto">${more}</span> ${inCall} ${moment(reader, page.ask.askedAtMs)}</span></summary>
-<p class="said" dir="auto">${ownWords(page.message).said}</p>
+<p class="said" dir="auto">${wordsOf(page).said}</p>
 ${contextView(reader.texts, context)}</details></li>`;
 }
 

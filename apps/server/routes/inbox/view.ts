@@ -221,7 +221,8 @@ function item(ask: AskSummary, { reader, address, nowMs, titleOf, picked, chosen
   const { inbox } = reader.texts;
   const id = idOf(ask);
   const title = titleOf(ask.called);
-  const [first, rest] = headline(ownWords(ask.message).said);
+  // The list shows a part of it in any case.
+  const [first, rest] = headline(ownWords(ask.message, { isAgain: true }).said);
   const late = isOverdue(ask, nowMs);
   // When an answer is wanted, while that is still to come.
   const endMs = late ? ask.deadlineMs : (ask.dueAtMs ?? ask.deadlineMs);
