@@ -76,7 +76,8 @@ test("webhooks are posted to while this thread does nothing but work, and nothin
   await expect.poll(() => told).toContain("ops is shown");
   await expect.poll(async () => ((await redis.webhooks.load("ops")) as { place?: string }).place).toBeDefined();
   await ended();
-  const busyUntil = performance.now() + 5_000;
+  // The thread yields to everything else on the machine.
+  const busyUntil = performance.now() + 30_000;
   while (Atomics.load(received, 0) === 0 && performance.now() < busyUntil);
   expect(Atomics.load(received, 0)).toBe(1);
   await expect.poll(() => told).toContain("ops delivered");
