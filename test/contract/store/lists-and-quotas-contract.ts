@@ -317,8 +317,8 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
         await store.finish({ taskId, token, nowMs: Date.now(), entries: [aStep("a", "y".repeat(15_000), 1)], outcome });
         return created;
       };
-      expect(await end(500)).toBe("created");
-      expect(await end(500)).toEqual({ over: "stored", of: "principal" });
+      expect(await end(2_000)).toBe("created");
+      expect(await end(2_000)).toEqual({ over: "stored", of: "principal" });
       await until(async () => (await end(HOUR_MS)) === "created");
       expect(await end(HOUR_MS)).toEqual({ over: "stored", of: "principal" });
     });

@@ -268,7 +268,7 @@ export function records({ store, newTaskId, life, record, journalOf }: UnderTest
       });
 
       test("is gone with its retention, whole", async () => {
-        const taskId = await life.create({ ...keeping, retentionMs: 300 });
+        const taskId = await life.create({ ...keeping, retentionMs: 2_000 });
         const token = await life.begin({ taskId, run: 1 });
         await store.report({ taskId, token, nowMs: Date.now(), items: [{ type: "progress", progress: 1 }] });
         await life.finish(taskId, token);
