@@ -262,6 +262,13 @@ test("an answer that counted is said to count, although nobody can see what come
   expect([sent.status, titleOf(sent)]).toEqual([200, "Declined"]);
 });
 
+test("whoever pressed twice finds the way on as well, although the tool asks on only after the second press arrived", async () => {
+  const { at, here } = await asked("pages");
+  const { fields } = await open(at(here), "bob");
+  const press = () => send(at(here), "bob", [...hidden(fields), ["action", "accept"], ["f0", "Bo"]]);
+  for (const { text } of await Promise.all([press(), press()])) expect(text).toMatch(/Step 2 of 2|Already done[^]* data-next=/);
+});
+
 test("a page of a wizard that wants one yes or no has a way back as well", async () => {
   const { at, here, services, taskId, result } = await asked("agrees");
   const next = async (key: string) => await until(async () => (await services.store.load(taskId))?.asks.some((ask) => ask.key === key));

@@ -17,7 +17,10 @@ export const NEXT_WAIT_MS = 1_000;
 export interface Onward {
   /** Leads to the next question. Undefined if there is none for this person, or none yet. */
   lead(reply: FastifyReply, answered: PageRef, how?: Leading): Promise<FastifyReply | undefined>;
-  /** The way to the next question, on a page that shows how one ended: by this person's answer, or otherwise. */
+  /**
+   * The way to the next question, on a page that shows how one ended: by this person's answer, or otherwise. A person who has just answered, such as
+   * by pressing twice, waits for it as for the question itself.
+   */
   link(request: FastifyRequest, ended: PageRef, isAnswered: boolean): Promise<Html | undefined>;
   /** Says that the answer counted which led to this page. */
   counted(request: FastifyRequest): Html | undefined;
@@ -66,7 +69,7 @@ export function createOnward({ services, addresses, signatures }: OnwardOptions)
     },
 
     async link(request, ended, isAnswered) {
-      const next = await nextOf(ended, 0);
+      const next = await nextOf(ended, isAnswered && request.method === "POST" ? NEXT_WAIT_MS : 0);
       if (!next) return undefined;
       const { texts } = readerOf(request);
       const href = pathAndQuery(addresses.urlOf(next.taskId, next.key), isAnswered ? afterOf(ended) : []);
