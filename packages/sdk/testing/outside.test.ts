@@ -159,6 +159,25 @@ describe("the handlers that replay once got wrong", () => {
   });
 });
 
+test("a run that takes what is slow for a lock is thrown away, and the next one goes on at once", async () => {
+  let runs = 0;
+  const slow = doing(async (ctx) => {
+    const run = (runs += 1);
+    const save = (id: string, takesMs: number) =>
+      ctx.branch(id, async () => {
+        await sleep(1);
+        await new Promise<void>((proceed) => void setTimeout(proceed, takesMs));
+        await ctx.step("save", () => id);
+      });
+    await Promise.all([save("ada", run === 2 ? 200 : 1), save("bob", 20)]);
+    await ctx.confirm("ok", { message: "?" });
+    return "done";
+  });
+  const running = await startTool(slow, {}, { strict: false });
+  await running.answer({ ok: true });
+  expect([running.text, runs]).toEqual(["done", 3]);
+});
+
 describe("a failure that a handler leaves behind", () => {
   const FLOATS = { data: { code: "UNHANDLED_REJECTION" } };
   const fails = async () => {
