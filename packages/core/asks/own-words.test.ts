@@ -17,9 +17,12 @@ test.each([
   ["Go on\n\nStep 01 of 3.", { said: "Go on\n\nStep 01 of 3." }],
   ["a.pdf is here already. Send another file to replace it, or answer the form to keep it.", { said: filesHereWords(["a.pdf"]) }],
   [`Twice${ASKED_AGAIN}one${ASKED_AGAIN}two`, { said: `Twice${ASKED_AGAIN}one`, problem: "two" }],
-])("what was added to %j is told from the author's words", (message, words) => expect(ownWords(message, { isAgain: true })).toEqual(words));
+])("what was added to %j is told from the author's words", (message, words) =>
+  expect(ownWords(message, { isAgain: true, isForFiles: true })).toEqual(words),
+);
 
-test("of what is not asked again, all is the author's words", () => {
-  const message = `Pay Bob${ASKED_AGAIN}no\nall of it?`;
-  expect(ownWords(message, { isAgain: false })).toEqual({ said: message });
+test("of what is not asked again, and asks for no files, all is the author's words", () => {
+  const caller = filesHereWords(["a.pdf"]);
+  for (const message of [`Pay Bob${ASKED_AGAIN}no\nall of it?`, `Delete it?\n\nAll of 2025, because ${caller}`])
+    expect(ownWords(message, { isAgain: false, isForFiles: false })).toEqual({ said: message });
 });

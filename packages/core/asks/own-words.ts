@@ -41,11 +41,18 @@ export interface OwnWords {
   readonly problem?: string;
 }
 
+interface Added {
+  /** Whether it is a form that is asked again. */
+  readonly isAgain: boolean;
+  /** Whether it asks for files. */
+  readonly isForFiles: boolean;
+}
+
 /**
- * `isAgain`: whether it is a form that is asked again. A message may repeat what the caller said, which must not pass for words of Parley, and
- * hide what follows from whoever decides.
+ * A message may repeat what the caller said, which must not pass for words of Parley, and hide what stands around it from whoever decides: so only
+ * what may have been added is looked for.
  */
-export function ownWords(message: string, { isAgain }: { readonly isAgain: boolean }): OwnWords {
+export function ownWords(message: string, { isAgain, isForFiles }: Added): OwnWords {
   const at = isAgain ? message.lastIndexOf(ASKED_AGAIN) : -1;
   const asked = at === -1 ? message : message.slice(0, at);
   const problem = at === -1 ? {} : { problem: message.slice(at + ASKED_AGAIN.length) };
@@ -54,6 +61,6 @@ export function ownWords(message: string, { isAgain }: { readonly isAgain: boole
   const [, number, count] = /^Step (\d{1,4}) of (\d{1,4})\./.exec(last) ?? [];
   const step = { number: Number(number), count: Number(count), canGoBack: last.endsWith(BACK) };
   if (number !== undefined && last === stepWords(step)) return { said: before, step, ...problem };
-  if (end !== -1 && last.endsWith(HERE)) return { said: before, filesHere: last.slice(0, -HERE.length), ...problem };
+  if (isForFiles && end !== -1 && last.endsWith(HERE)) return { said: before, filesHere: last.slice(0, -HERE.length), ...problem };
   return { said: asked, ...problem };
 }

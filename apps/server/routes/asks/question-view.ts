@@ -290,7 +290,8 @@ ${made.isConfirm ? confirmButtons(texts, made, together?.count) : markup`${isWay
 
 /** What the author says, and what Parley has added to it. */
 export function wordsOf({ message, page }: Pick<OpenPage, "message" | "page">): OwnWords {
-  return ownWords(message, { isAgain: page.kind === "form" && page.hints?.["problems"] !== undefined });
+  const isAgain = page.kind === "form" && page.hints?.["problems"] !== undefined;
+  return ownWords(message, { isAgain, isForFiles: page.kind === "files" });
 }
 
 /** Of a form that is asked again: what was wrong with the last answer, at the fields as far as it is known. */

@@ -135,10 +135,10 @@ export function awayPage(reader: Reader, title: string, url: string): string {
   );
 }
 
-function toolAsks(texts: Texts, { page: { ask, message, call }, called, caller, before }: Shown): Html {
+function toolAsks(texts: Texts, { page: { ask, message, page: collects, call }, called, caller, before }: Shown): Html {
   const { question } = texts;
   const { context = [] } = aboutOf(ask.request) ?? {};
-  const { said, filesHere } = ownWords(message, { isAgain: false });
+  const { said, filesHere } = ownWords(message, { isAgain: false, isForFiles: collects.kind === "files" });
   // Pages other than of forms have no other words of Parley in their message.
   const words = filesHere === undefined ? message : said;
   const tool = markup`<strong><bdi>${called}</bdi></strong>`;

@@ -222,7 +222,7 @@ function item(ask: AskSummary, { reader, address, nowMs, titleOf, picked, chosen
   const id = idOf(ask);
   const title = titleOf(ask.called);
   // The list shows a part of it in any case.
-  const [first, rest] = headline(ownWords(ask.message, { isAgain: true }).said);
+  const [first, rest] = headline(ownWords(ask.message, { isAgain: true, isForFiles: ask.kind === "url" }).said);
   const late = isOverdue(ask, nowMs);
   // When an answer is wanted, while that is still to come.
   const endMs = late ? ask.deadlineMs : (ask.dueAtMs ?? ask.deadlineMs);
