@@ -542,8 +542,8 @@ describe("the reason of a call", () => {
 });
 
 test.each([
-  ["that the tool's schema does not allow, although the form does", "tmp", "/to", /must start with/],
-  ["that only code of the tool refuses", "/tmp/", "/to", /must name a file/],
+  ["that the tool's schema does not allow, although the form does", "tmp", "/content/to", /must start with/],
+  ["that only code of the tool refuses", "/tmp/", "/content/to", /must name a file/],
   // Words about another argument could repeat what the rule keeps back.
   ["that does not go with another argument", "/tmp/a", "", /^The tool does not take these changes$/],
 ])("a change %s is refused at its field, and the approval stays open", async (_, to, path, message) => {

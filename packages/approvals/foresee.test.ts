@@ -18,14 +18,18 @@ const ARGS = { from: "/a", to: "/b" };
 const NONE: Catalogue = catalogue();
 
 test.each<[string, { catalogue?: Catalogue; call?: object; content?: JsonObject; hints?: JsonObject }, string[]]>([
-  ["a change that the tool does not take", {}, ["/to"]],
+  ["a change that the tool does not take", {}, ["/content/to"]],
   ["one that it takes", { content: { to: "/c" } }, []],
   ["nothing that was changed", { content: { to: "/b" } }, []],
-  ["a test as of the call that it copies", { call: { name: testName("move"), arguments: { arguments: ARGS, of: "0-x" } } }, ["/to"]],
+  [
+    "a test as of the call that it copies",
+    { call: { name: testName("move"), arguments: { arguments: ARGS, of: "0-x" } } },
+    ["/content/to"],
+  ],
   ["a damaged test: the gate decides", { call: { name: testName("move"), arguments: {} } }, []],
   ["a tool that is not here: the gate decides", { catalogue: NONE }, []],
   ["a version that is not here", { call: { version: "1" }, catalogue: catalogue([move("2")]) }, []],
-  ["a version that is here beside a newer one", { call: { version: "1" }, catalogue: catalogue([move("2"), move("1")]) }, ["/to"]],
+  ["a version that is here beside a newer one", { call: { version: "1" }, catalogue: catalogue([move("2"), move("1")]) }, ["/content/to"]],
   ["a prompt", { call: { kind: "prompt" } }, []],
   ["an approval without fields for arguments", { hints: {} }, []],
 ])("of %s, an approver is told what is refused, and no more", async (_, given, paths) => {
@@ -42,5 +46,6 @@ test.each<[string, { catalogue?: Catalogue; call?: object; content?: JsonObject;
   } as const;
   const foresee = foreseeEdits({ store, catalogues: fixedCatalogue(given.catalogue ?? catalogue([move()])) });
   const found = await foresee({ id: "0-task", call }, { request }, given.content ?? { to: "nowhere" });
+  // As of an answer that does not fit its form.
   expect(found.map(({ path }) => path)).toEqual(paths);
 });

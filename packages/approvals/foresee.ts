@@ -9,6 +9,7 @@ import {
   type Foresee,
   isTestCall,
   type JsonObject,
+  titled,
   type TaskStore,
   toolNameOf,
   versionFor,
@@ -38,12 +39,13 @@ export function foreseeEdits({ store, catalogues }: ForeseeOptions): Foresee {
     const args = isTestCall(call) ? given["arguments"] : given;
     if (!isObject(args)) return [];
     const read = await readEdited(tool, args, changed);
-    return read.ok ? [] : told(read.violations, changed);
+    return read.ok ? [] : told(read.violations, changed, request.schema);
   };
 }
 
 /** About the changed fields alone: words about others could repeat an argument that the rule keeps back. */
-function told(violations: readonly Violation[], changed: JsonObject): readonly Violation[] {
+function told(violations: readonly Violation[], changed: JsonObject, form: JsonObject): readonly Violation[] {
   const own = violations.filter(({ path }) => Object.hasOwn(changed, path.slice(1).split("/", 1)[0] ?? ""));
-  return own.length > 0 ? own : [{ path: "", message: "The tool does not take these changes" }];
+  if (own.length === 0) return [{ path: "", message: "The tool does not take these changes" }];
+  return own.map(({ path, message }) => titled(form, { path: `/content${path}`, message }));
 }

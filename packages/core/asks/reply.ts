@@ -106,8 +106,8 @@ function readContent(schema: JsonObject, content: unknown, validate: ValidateSch
   return { ok: false, violations: violations.map(({ path, message }) => titled(schema, { path: `/content${path}`, message })) };
 }
 
-/** With the title by which the person knows the field, and the number of the entry in a list. */
-function titled(schema: JsonObject, { path, message }: Violation): Violation {
+/** With the title by which the person knows the field, and the number of the entry in a list. Of a violation of the content. */
+export function titled(schema: JsonObject, { path, message }: Violation): Violation {
   const title = fieldAt(schema, path)?.schema["title"];
   const entry = /^\/content\/[^/]+\/(\d+)$/.exec(path)?.[1];
   const label = typeof title === "string" && title !== "" ? `${title}${entry === undefined ? "" : ` ${Number(entry) + 1}`}` : undefined;

@@ -28,7 +28,7 @@ import type { Snoozes } from "../ports/snoozes.ts";
 import type { Serving } from "./versions.ts";
 import type { Suspects } from "./suspects.ts";
 
-/** What would be refused later of the content of an answer that fits its question. */
+/** What would be refused later of the content of an answer that fits its question, by paths in the answer: `/content/size`. */
 export type Foresee = (task: Pick<Task, "id" | "call">, ask: Pick<Ask, "request">, content: JsonObject) => Promise<readonly Violation[]>;
 
 /** What the use cases need. Apps build it once per process. */
