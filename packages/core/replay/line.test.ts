@@ -1574,13 +1574,13 @@ test("what takes long is no lock: the run is thrown away once, and then waits as
   expect(calls).toEqual([]);
 });
 
-/** In the second run, `a` reads for long, so that `b` and `c` settle out of turn. `late`: what they do then. */
-function slowOnce(late: (effects: Effects, item: string) => void): Handler {
+/** In the second run, `a` reads for `slowMs`, so that `b` and `c` settle out of turn. `late`: what they do then. */
+function slowOnce(slowMs: number, late: (effects: Effects, item: string) => void): Handler {
   return async ({ effects, run: number }) =>
     await Promise.all(
       ITEMS.map((item) =>
         effects.branch(item, async () => {
-          const takes = (number === 1 ? [1, 10, 20] : [300, 1, 1])[position(item)] ?? 1;
+          const takes = (number === 1 ? [1, 10, 20] : [slowMs, 1, 1])[position(item)] ?? 1;
           await wait(1);
           await new Promise<void>((proceed) => void setTimeout(proceed, takes));
           const saves = (await effects.step("save", () => `saved ${item}`)) as string;
@@ -1595,7 +1595,7 @@ test("a run that is stopped while effects settle out of turn keeps nothing of wh
   const stop = new AbortController();
   const { task, run } = create({
     latencies: [],
-    handler: slowOnce((effects, item) => {
+    handler: slowOnce(5_000, (effects, item) => {
       effects.now("late");
       effects.patched("late");
       if (item === "c") stop.abort();
@@ -1608,7 +1608,7 @@ test("a run that is stopped while effects settle out of turn keeps nothing of wh
 
 test("a compensation is not thrown away: it would be given up", async () => {
   let attempts = 0;
-  const items = slowOnce(() => undefined);
+  const items = slowOnce(300, () => undefined);
   const { task, run } = create({
     latencies: [],
     handler: async (given) => {
