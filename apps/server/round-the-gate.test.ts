@@ -15,6 +15,7 @@ import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { type Options, rpc } from "./client.fixture.ts";
 import { callerNamed, deploy, type Front } from "./deployment.fixture.ts";
+import type { Authenticate } from "./front-end/caller.ts";
 import { openSession } from "./session-client.fixture.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "parley-round-"));
@@ -161,10 +162,12 @@ async function subject(): Promise<Subject> {
   const recorders = { approvals: createMemoryApprovalRecord(), standing, now: Date.now };
   const opened = async () => (await gateOf(RULES)).wrap(fixedCatalogue(stored), recorders);
   let catalogues = await opened();
+  const authenticate: Authenticate = ({ headers }) => PEOPLE[String(headers["x-principal"]) as Who] ?? callerNamed("nobody");
   const { fronts, services } = await deploy({
     catalogue: { current: (caller) => catalogues.current(caller), runnable: () => catalogues.runnable() },
     standing,
-    authenticate: ({ headers }) => PEOPLE[String(headers["x-principal"]) as Who] ?? callerNamed("nobody"),
+    authenticate,
+    visitors: { authenticate, ticket: undefined },
   });
   const [front, there] = fronts as [Front, Front];
   const created: string[] = [];
@@ -556,6 +559,16 @@ test.each([
   expect(reply.status).toBe(422);
   const { violations } = (await reply.json()) as { readonly violations: readonly { readonly path: string; readonly message: string }[] };
   expect(violations).toEqual([expect.objectContaining({ path, message: expect.stringMatching(message) })]);
+  // A page with a script asks beforehand, and sends only what is taken.
+  const page = new URL(`/asks/${ask.taskId}/${ask.key}`, front.url);
+  const form = await (await fetch(page, { headers: { "x-principal": "bob" } })).text();
+  const hidden = [...form.matchAll(/type="hidden" name="(shown|token)" value="([^"]*)"/g)].slice(0, 2);
+  const fields = hidden.map(([, name = "", value = ""]): [string, string] => [name, value]);
+  const check = async (value: string) => {
+    const body = new URLSearchParams([...fields, ["action", "accept"], ["only", "check"], ["f0", value]]);
+    return (await fetch(page, { method: "POST", headers: { "x-principal": "bob" }, body })).status;
+  };
+  expect([await check(to), await check("/tmp/c")]).toEqual([422, 204]);
   await settled();
   expect(acted).toEqual([]);
   expect(await openAsk()).toEqual(ask);

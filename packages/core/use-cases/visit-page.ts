@@ -119,13 +119,15 @@ export async function answerOnPage(services: Services, { digest, reply, ...ref }
 }
 
 /** Why answerOnPage would refuse this. Answers nothing. */
-export function checkOnPage(
-  services: Pick<Services, "settings" | "validate">,
-  { ask }: OpenPage,
+export async function checkOnPage(
+  services: Pick<Services, "settings" | "validate" | "foresee">,
+  { taskId, page: { ask, call } }: { readonly taskId: string; readonly page: OpenPage },
   reply: AnswerOnPage["reply"],
-): readonly Violation[] {
+): Promise<readonly Violation[]> {
   const read = judgeReply(services, ask.request, reply);
-  return read.ok ? [] : read.violations;
+  if (!read.ok) return read.violations;
+  const { answer } = read;
+  return answer.action === "accept" && services.foresee ? await services.foresee({ id: taskId, call }, ask, answer.content ?? {}) : [];
 }
 
 export interface LeavePage extends PageRef {

@@ -214,7 +214,7 @@ ${toInbox(reader)}`;
       if (Object.keys(problems).length > 0) return await show(reply, { request, taskId: given.taskId, page }, { ...again, problems });
       if (body.get("only") === "check") {
         if (page.required) return noticeLogin(reply, given, page.required);
-        const violations = checkOnPage(services, page, { action: "accept", content });
+        const violations = await checkOnPage(services, given, { action: "accept", content });
         if (violations.length === 0) return await reply.code(204).send();
         return await show(reply, { request, taskId: given.taskId, page }, { ...again, problems: problemsIn(violations, form.inputs) });
       }

@@ -268,7 +268,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     if (!read) return notice(reply, "unreadable");
     const { form, draft, content } = read;
     const accepted = { action: "accept" as const, content };
-    const violations = Object.keys(read.problems).length > 0 ? [] : checkOnPage(services, first.page, accepted);
+    const violations = Object.keys(read.problems).length > 0 ? [] : await checkOnPage(services, first, accepted);
     const problems = violations.length > 0 ? problemsIn(violations, form.inputs) : read.problems;
     if (Object.keys(problems).length > 0) {
       const text = page(
