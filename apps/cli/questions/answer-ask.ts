@@ -62,7 +62,9 @@ export async function sendAnswer(api: ApiClient, { taskId, key, digest }: OpenAs
     return { type: "accepted", ...(missing !== undefined && { missing }) };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    const { violations, ask } = error.problem;
+    const { violations, ask, receipt } = error.problem;
+    // Somebody has handed it on meanwhile.
+    if (receipt === "forbidden") return { type: "late", how: "is a question for others now" };
     if (error.status === 409 || error.status === 404) return { type: "late", how: endOf(ask as SettledAsk | undefined) };
     if (!violations) throw error;
     const content = reply.action === "accept" ? (reply.content ?? {}) : {};
