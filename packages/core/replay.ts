@@ -171,7 +171,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   /** The next run follows the handler more closely (line.ts). Every run would, but few handlers need it, and it costs. */
   function traceFirst(): void {
     scope.awaitOnlyCtx.delete(handlerId);
-    ending.with({ type: "parked", asks: waits.asks(), wakeAtMs: clock.now(), entries: records.take() });
+    ending.with({ type: "parked", asks: waits.asks(), wakeAtMs: clock.now(), isAgain: true, entries: records.take() });
   }
 
   function mayBeLock(): boolean {
@@ -183,7 +183,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   function startOver(): void {
     if (scope.waitsForNoLock.size >= LOOKED_INTO_MAX) scope.waitsForNoLock.clear();
     scope.waitsForNoLock.add(task.id);
-    ending.with({ type: "parked", asks: openOf(task), wakeAtMs: clock.now(), entries: [] });
+    ending.with({ type: "parked", asks: openOf(task), wakeAtMs: clock.now(), isAgain: true, entries: [] });
   }
 
   function aborted(): void {

@@ -45,7 +45,7 @@ export function isThroughDoor(caller: Pick<Identified, "assurance" | "authentica
   return given !== undefined && ASSURANCES.indexOf(given) >= ASSURANCES.indexOf(by);
 }
 
-/** Such as `a login in a browser, at most 5 minutes ago, by the methods mfa`. */
+/** Such as `a login in a browser, at most 5 minutes ago, by mfa`. */
 export function assuranceText({ by, withinMs, acr, amr }: RequiredAssurance): string {
   const parts = [
     by === "login" ? "a login in a browser" : "a client of the person who answers, and not a model",

@@ -12,6 +12,8 @@ export type RunEnd =
       readonly asks: readonly Open[];
       /** When the first sleep ends; undefined if no sleep is open. */
       readonly wakeAtMs: number | undefined;
+      /** Another run does the same at once: nothing was gained. */
+      readonly isAgain?: true;
       readonly entries: readonly KeyedEntry[];
     }
   /** The handler restarts with these arguments and an empty journal. */

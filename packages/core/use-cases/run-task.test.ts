@@ -294,6 +294,29 @@ describe("attempts", () => {
     expect(await subject.task(taskId)).toMatchObject({ outcome: { result: { content: [{ text: "decline" }] } } });
   });
 
+  test("are as many as they may be, although a run in between took what is slow for a lock and was thrown away", async () => {
+    let runs = 0;
+    const subject = deployment(
+      async ({ branch, step }) => {
+        const run = (runs += 1);
+        const save = (item: string, takesMs: number) =>
+          branch(item, async () => {
+            await systemClock.sleep(1);
+            await new Promise<void>((proceed) => void setTimeout(proceed, takesMs));
+            await step("save", () => item);
+          });
+        await Promise.all([save("a", run === 2 ? 5_000 : 1), save("b", 20)]);
+        throw new Error("network");
+      },
+      { tool: { attempts: 2, backoffMs: 1 } },
+    );
+    const taskId = await subject.create();
+    const one = await subject.run(taskId, 1);
+    const two = await subject.run(taskId, 2);
+    const three = await subject.run(taskId, 3);
+    expect([one, two, three].map(({ type }) => type)).toEqual(["retrying", "parked", "finished"]);
+  });
+
   test("do not help code that has changed: such an error led to the divergence, and the log has it", async () => {
     const gone = new ToolError("this tool is gone");
     const { subject } = configured([undefined, gone]);

@@ -32,7 +32,8 @@ export async function writeEnd(services: Services, { end, ...ended }: Ended): Pr
       return await complete(services, ended, end);
     case "parked": {
       const dueAtMs = earliest(end.wakeAtMs ?? Infinity, end.asks);
-      return await park(services, { task: begun.task, lease, entries: end.entries, asks: end.asks, dueAtMs, attempt: 0 });
+      const attempt = end.isAgain ? begun.attempt : 0;
+      return await park(services, { task: begun.task, lease, entries: end.entries, asks: end.asks, dueAtMs, attempt });
     }
     case "restarted":
       return await restart(services, ended, end.arguments);
