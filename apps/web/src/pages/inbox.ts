@@ -62,6 +62,8 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
       if (next && isWaiting) void open(next.ask, { focus: "form" });
       else if (next && !itemOf(next.ask)) offer(next);
       else if (isWaiting && status === 200) goOnFrom(ask);
+      // An inert form has lost the focus.
+      else if (isWaiting) focusForm();
       void refresh();
     },
     onOpen: () => void go(address, ask, { focus: "form" }),
