@@ -308,7 +308,7 @@ test.skipIf(command === undefined)("a person in a browser without script logs in
     await page.keyboard.press("Enter");
     await page.getByLabel("Secret").fill("hunter2");
     await page.keyboard.press("Enter");
-    await page.getByRole("heading", { name: "Thank you" }).waitFor();
+    await page.getByText("Your answer has arrived").waitFor();
   } finally {
     await browser.close();
   }
