@@ -69,6 +69,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+/** On the page of the next question or, if the tool asks that too late, on the receipt. */
+const COUNTED = /Your answer has arrived|You granted the access/;
+
 async function asked(): Promise<{ taskId: string; page: string }> {
   const client = createClient(`${proxy.url}/mcp`, 1);
   const { taskId } = await client.call("calendar", {});
@@ -85,7 +88,7 @@ async function dump(): Promise<string> {
 test("what a person grants is used by one worker and the next, and no token is in Redis, logs, exports or answers", async () => {
   const { taskId, page } = await asked();
   const { callback, status, text } = await grant(page, "alice");
-  expect([status, text]).toEqual([200, expect.stringContaining("You granted the access")]);
+  expect([status, text]).toEqual([200, expect.stringMatching(COUNTED)]);
   const waiting = await reaches(`${proxy.url}/mcp`, taskId, ({ inputRequests }) => inputRequests?.["again"] !== undefined);
 
   expect((await redis.keys()).filter((key) => key.endsWith(":deposits"))).toHaveLength(1);
@@ -148,9 +151,9 @@ test.skipIf(command === undefined)(
       await page.getByPlaceholder("and password").fill("any");
       await page.keyboard.press("Enter");
       await page.getByRole("button", { name: "Continue" }).click();
-      await page.getByRole("heading", { name: "Thank you" }).waitFor();
-      await page.reload();
-      await page.getByRole("heading", { name: "Already done" }).waitFor();
+      await page.getByText(COUNTED).waitFor();
+      await page.goto(address);
+      await page.getByRole("heading", { name: "Answered" }).waitFor();
       // The provider's pages complain about themselves.
       expect(complaints.join("\n")).not.toContain("Content Security Policy");
     } finally {
