@@ -167,7 +167,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
     settings: { ...DEFAULT_SETTINGS, renewEveryMs: 10, ...request.settings },
   };
   const catalogues = "current" in request.catalogue ? request.catalogue : fixedCatalogue(request.catalogue);
-  const watching: Services = { ...services, foresee: foreseeEdits({ store, catalogues }) };
+  const watching: Services = { ...services, foresee: foreseeEdits({ store, catalogues, clock: services.clock }) };
   if (request.worker !== false) {
     const worker = queue.consume({ concurrency: 20, run: async (ref) => void (await runTask(services, catalogues.runnable(), ref)) });
     onTestFinished(() => worker.close());

@@ -109,7 +109,7 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
     const app = await buildApp({
       services: {
         ...services,
-        foresee: foreseeEdits({ store: services.store, catalogues }),
+        foresee: foreseeEdits({ store: services.store, catalogues, clock: services.clock }),
         eventTokens: eventTokens({ secrets, publicUrl: config.publicUrl }),
       },
       sessions,

@@ -1,11 +1,12 @@
 import { type Catalogue, fixedCatalogue, type JsonObject, testName } from "@parley/core";
 import { createMemoryStore } from "@parley/core/memory";
+import { systemClock } from "@parley/node";
 import { catalogue, defineTool } from "@parley/sdk";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { aCall } from "../../test/contract/builders.ts";
 import { editForm } from "./edit.ts";
-import { foreseeEdits } from "./foresee.ts";
+import { FORESEE_MAX_MS, foreseeEdits } from "./foresee.ts";
 
 const move = (version?: string) =>
   defineTool({
@@ -44,8 +45,27 @@ test.each<[string, { catalogue?: Catalogue; call?: object; content?: JsonObject;
     hints: given.hints ?? { filledIn: true },
     about: { isApproval: true },
   } as const;
-  const foresee = foreseeEdits({ store, catalogues: fixedCatalogue(given.catalogue ?? catalogue([move()])) });
+  const foresee = foreseeEdits({ store, catalogues: fixedCatalogue(given.catalogue ?? catalogue([move()])), clock: systemClock });
   const found = await foresee({ id: "0-task", call }, { request }, given.content ?? { to: "nowhere" });
   // As of an answer that does not fit its form.
   expect(found.map(({ path }) => path)).toEqual(paths);
+});
+
+test("a check of the tool that takes longer than the approver waits is left to the gate, to the millisecond", async () => {
+  const store = createMemoryStore({ clock: { now: () => 0 }, wakeUps: { changed: () => undefined, askedChanged: () => undefined } });
+  const call = aCall({ name: "move", arguments: ARGS });
+  await store.create({ taskId: "0-task", call, graceMs: 1_000 });
+  const slow = { ...move(), readArguments: async () => await new Promise<never>(() => undefined) };
+  const waited: number[] = [];
+  const clock = { sleep: async (ms: number) => void waited.push(ms) };
+  const request = {
+    type: "form",
+    message: "Move?",
+    schema: editForm(move(), ARGS, { edit: ["to"], redact: [], message: "Move?", secretNames: [] }),
+    hints: { filledIn: true },
+    about: { isApproval: true },
+  } as const;
+  const foresee = foreseeEdits({ store, catalogues: fixedCatalogue({ ...NONE, tools: new Map([["move", slow]]) }), clock });
+  expect(await foresee({ id: "0-task", call }, { request }, { to: "nowhere" })).toEqual([]);
+  expect(waited).toEqual([FORESEE_MAX_MS]);
 });

@@ -2,10 +2,11 @@
  * What a tool will not take of an approver's changes, before they are recorded: the approver hears of it at the field, and the approval stays open. The
  * form says only a part of what a tool demands of its arguments, and the rest would make the yes void (gate.ts, G5).
  *
- * It only looks ahead. The gate decides, with what it finds then.
+ * It only looks ahead, and not for long. The gate decides, with what it finds then.
  */
 import {
   type Catalogues,
+  type Clock,
   type Foresee,
   isTestCall,
   type JsonObject,
@@ -21,9 +22,13 @@ import { changedBy, readEdited } from "./edit.ts";
 export interface ForeseeOptions {
   readonly store: Pick<TaskStore, "recorded">;
   readonly catalogues: Catalogues;
+  readonly clock: Pick<Clock, "sleep">;
 }
 
-export function foreseeEdits({ store, catalogues }: ForeseeOptions): Foresee {
+/** A tool's own check may wait for others, and the approver waits for it. */
+export const FORESEE_MAX_MS = 2_000;
+
+export function foreseeEdits({ store, catalogues, clock }: ForeseeOptions): Foresee {
   return async ({ id, call }, { request }, content) => {
     // `filledIn`: an approval with fields for arguments.
     if (call.kind !== "tool" || request.type !== "form" || !request.about?.isApproval || request.hints?.["filledIn"] !== true) return [];
@@ -38,8 +43,11 @@ export function foreseeEdits({ store, catalogues }: ForeseeOptions): Foresee {
     // A test must look like the call that it copies.
     const args = isTestCall(call) ? given["arguments"] : given;
     if (!isObject(args)) return [];
-    const read = await readEdited(tool, args, changed);
-    return read.ok ? [] : told(read.violations, changed, request.schema);
+    const over = new AbortController();
+    const read = await Promise.race([readEdited(tool, args, changed), clock.sleep(FORESEE_MAX_MS, over.signal)]).finally(() =>
+      over.abort(),
+    );
+    return !read || read.ok ? [] : told(read.violations, changed, request.schema);
   };
 }
 

@@ -2,7 +2,15 @@
  * Approvals for later calls, if the rule allows them: whoever approves a call may let the same call pass for a while. "The same" is the digest of the decision
  * (rules.ts, R2): the rule, the tool as it is listed, its version, the exact arguments and the caller.
  */
-import { DEFAULT_TENANT, type Duration, type JsonObject, parseDuration, type StandingApproval, type StandingApprovals } from "@parley/core";
+import {
+  DEFAULT_TENANT,
+  type Duration,
+  durationOf,
+  type JsonObject,
+  parseDuration,
+  type StandingApproval,
+  type StandingApprovals,
+} from "@parley/core";
 import type { Stopped } from "./record.ts";
 import type { Decision, Standing } from "./rules.ts";
 
@@ -22,7 +30,7 @@ const CHOICES: readonly (readonly [Duration, string])[] = [
 export function approvalForm(standing: Standing | undefined): JsonObject {
   if (!standing) return { type: "object", properties: {} };
   const shorter = CHOICES.filter(([duration]) => parseDuration(duration) < standing.forMs);
-  const choices = [...shorter.map(([, words]) => words), lasting(standing.forMs)];
+  const choices = [...shorter.map(([, words]) => words), durationOf(standing.forMs)];
   return {
     type: "object",
     properties: {
@@ -45,18 +53,6 @@ export function standingMs(content: Readonly<Record<string, unknown>> | undefine
   const chosen = content?.[FIELD];
   if (!standing || typeof chosen !== "string" || chosen === ONCE) return undefined;
   return Math.min(parseDuration(chosen as Duration), standing.forMs);
-}
-
-/** As parseDuration reads it. */
-function lasting(ms: number): Duration {
-  const units = [
-    [86_400_000, "day"],
-    [3_600_000, "hour"],
-    [60_000, "minute"],
-  ] as const;
-  const [size, unit] = units.find(([each]) => ms % each === 0) ?? [1_000, "second"];
-  const count = ms / size;
-  return `${count} ${unit}${count === 1 ? "" : "s"}` as Duration;
 }
 
 /** Of the digest that the approval is for; it is shown to people, and part of a key. */

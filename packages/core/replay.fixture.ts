@@ -51,6 +51,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
     recordings,
     failures,
     open,
+    waitsForNoLock,
     /** Lets time pass between two runs. */
     skip(ms: number) {
       skippedMs += ms;

@@ -150,8 +150,8 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
         additionalParameters,
         ...fetching,
       });
-      const idToken = await idTokenIn(response);
-      const redeemed = await oauth.processAuthorizationCodeResponse(as, client, await tokenResponse(response));
+      const { readable, idToken } = await tokenResponse(response);
+      const redeemed = await oauth.processAuthorizationCodeResponse(as, client, readable);
       return { ...redeemed, ...(idToken !== undefined && { idToken }) };
     },
     async refresh(refreshToken, resource) {
@@ -161,7 +161,7 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
         additionalParameters,
         ...fetching,
       });
-      return await oauth.processRefreshTokenResponse(as, client, await tokenResponse(response));
+      return await oauth.processRefreshTokenResponse(as, client, (await tokenResponse(response)).readable);
     },
     async revoke(token, type) {
       const as = await provider();
@@ -185,25 +185,16 @@ export function createCodeFlow(settings: CodeFlowSettings): CodeFlow {
  *   algorithm than RS256, and of those whose issuer is not configured.
  * - with an error status if it is an error. GitHub refuses with status 200.
  */
-async function tokenResponse(response: Response): Promise<Response> {
-  const answer = await bodyOf(response);
-  if (!answer) return response;
-  const { id_token: _, ...rest } = answer;
-  const isRefusal = response.ok && "error" in rest && !("access_token" in rest);
-  return Response.json(rest, { status: isRefusal ? 400 : response.status, headers: response.headers });
-}
-
-async function idTokenIn(response: Response): Promise<string | undefined> {
-  const answer = await bodyOf(response);
-  return typeof answer?.id_token === "string" ? answer.id_token : undefined;
-}
-
-async function bodyOf(response: Response): Promise<{ readonly id_token?: unknown } | undefined> {
-  const body: unknown = await response
+async function tokenResponse(response: Response): Promise<{ readonly readable: Response; readonly idToken?: string }> {
+  const answer: unknown = await response
     .clone()
     .json()
     .catch(() => undefined);
-  return typeof body === "object" && body !== null ? body : undefined;
+  if (typeof answer !== "object" || answer === null) return { readable: response };
+  const { id_token: idToken, ...rest } = answer as { readonly id_token?: unknown };
+  const isRefusal = response.ok && "error" in rest && !("access_token" in rest);
+  const readable = Response.json(rest, { status: isRefusal ? 400 : response.status, headers: response.headers });
+  return { readable, ...(typeof idToken === "string" && { idToken }) };
 }
 
 /** Why a flow failed. `reason` is the provider's error code if it is safe to show; the callback may be forged. */

@@ -1,6 +1,6 @@
 /**
- * `parley export`: exports tasks of a running deployment: those that wait, or those that have ended and keep their content. It only reads, except for its audit record, and keeps one batch of tasks in memory
- * at a time.
+ * `parley export`: exports tasks of a running deployment: those that wait, or those that have ended and keep their content. It only reads, except
+ * for its audit record, and keeps one batch of tasks in memory at a time.
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { isFinished } from "@parley/core";

@@ -3,7 +3,7 @@ import { inputsOf } from "@parley/web/form";
 import { expect, test } from "vitest";
 import { DE } from "./de.ts";
 import { EN } from "./en.ts";
-import { distanceText, durationText, ENGLISH, filled, inWords, momentText, readerOf, todayText } from "./texts.ts";
+import { distanceText, durationText, exactDurationText, ENGLISH, filled, inWords, momentText, readerOf, todayText } from "./texts.ts";
 
 type Node = { readonly [name: string]: string | Node };
 
@@ -79,6 +79,16 @@ test("a duration is in the largest unit of which there are two, in the reader's 
     "2 days",
   ]);
   expect(durationText(readerOf({ headers: { "accept-language": "de" } }), 7_200_000)).toBe("2 Stunden");
+});
+
+test("a duration that must not be rounded is in the largest unit of which it is a whole number", () => {
+  expect([60_000, 90_000, 9_000_000, 86_400_000].map((ms) => exactDurationText(ENGLISH, ms))).toEqual([
+    "1 minute",
+    "90 seconds",
+    "150 minutes",
+    "1 day",
+  ]);
+  expect(exactDurationText(readerOf({ headers: { "accept-language": "de" } }), 9_000_000)).toBe("150 Minuten");
 });
 
 test("what is filled in is filled in as it is", () => {

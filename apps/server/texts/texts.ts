@@ -110,6 +110,12 @@ export function durationText({ locale }: Reader, ms: number): string {
   return new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "long" }).format(Math.trunc(ms / size));
 }
 
+/** "15 minutes", "150 minutes": in the largest unit of which it is a whole number, for what must not be rounded. */
+export function exactDurationText({ locale }: Reader, ms: number): string {
+  const [unit, size] = UNITS.find(([, each]) => ms % each === 0) ?? (["second", 1_000] as const);
+  return new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "long" }).format(ms / size);
+}
+
 /** Fills in a text, for attributes and titles. */
 export function filled(text: string, parts: Readonly<Record<string, string | number>>): string {
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => (Object.hasOwn(parts, name) ? String(parts[name]) : whole));

@@ -10,6 +10,7 @@
  *   A3  It says nothing about who may answer. The policy decides both (policy.ts).
  */
 import { assuranceOf, type Caller } from "./caller.ts";
+import { durationOf } from "../values/duration.ts";
 import { type Ask, ASSURANCES, type RequiredAssurance } from "../task.ts";
 
 /** How far the clock of a provider may be ahead. */
@@ -49,25 +50,11 @@ export function isThroughDoor(caller: Pick<Identified, "assurance" | "authentica
 export function assuranceText({ by, withinMs, acr, amr }: RequiredAssurance): string {
   const parts = [
     by === "login" ? "a login in a browser" : "a client of the person who answers, and not a model",
-    ...(withinMs === undefined ? [] : [`at most ${timeText(withinMs)} ago`]),
+    ...(withinMs === undefined ? [] : [`at most ${durationOf(withinMs)} ago`]),
     ...(acr ? [`of the class ${acr.join(" or ")}`] : []),
     ...(amr ? [`by ${amr.join(" and ")}`] : []),
   ];
   return parts.join(", ");
-}
-
-const UNITS = [
-  ["day", 86_400_000],
-  ["hour", 3_600_000],
-  ["minute", 60_000],
-  ["second", 1_000],
-] as const;
-
-/** Exact: in the largest unit of which it is a whole number. */
-function timeText(ms: number): string {
-  const [unit, size] = UNITS.find(([, each]) => ms % each === 0) ?? (["millisecond", 1] as const);
-  const count = ms / size;
-  return `${count} ${unit}${count === 1 ? "" : "s"}`;
 }
 
 /** The sentence of a refusal, with the door that would do. `page`: where that is known. */

@@ -1606,6 +1606,19 @@ test("a run that is stopped while effects settle out of turn keeps nothing of wh
   expect(await task.run(stop.signal)).toMatchObject({ type: "aborted", entries: [] });
 });
 
+test.each([
+  [999, 1_000],
+  [1_000, 1],
+])("of tasks that were looked into, a thousand are kept: %d before, %d after", async (before, after) => {
+  const { task, run } = create({ latencies: [], handler: slowOnce(300, () => undefined) });
+  await run();
+  task.answer("go", accept(1));
+  for (let number = 0; number < before; number += 1) task.waitsForNoLock.add(`0-other-${number}`);
+  await task.run();
+  expect(task.waitsForNoLock.size).toBe(after);
+  expect(task.waitsForNoLock).toContain("0-task");
+});
+
 test("a compensation is not thrown away: it would be given up", async () => {
   let attempts = 0;
   const items = slowOnce(300, () => undefined);

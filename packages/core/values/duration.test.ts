@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { durationSetting, durationSettingFrom, LONGEST_TIMER_MS, parseDuration } from "./duration.ts";
+import { durationSetting, durationSettingFrom, LONGEST_TIMER_MS, durationOf, parseDuration } from "./duration.ts";
 
 describe("parseDuration", () => {
   test.each([
@@ -109,4 +109,22 @@ describe("durationSetting", () => {
     read("soon", { addIssue });
     expect(addIssue).toHaveBeenCalledExactlyOnceWith(expect.stringContaining("is not a duration"));
   });
+});
+
+test.each([1, 999, 1_000, 90_000, 60_000, 3_600_000, 9_000_000, 86_400_000, 31 * 86_400_000])(
+  "%d ms in words are read as they were",
+  (ms) => {
+    expect(parseDuration(durationOf(ms))).toBe(ms);
+  },
+);
+
+test("words for a duration use the largest unit of which it is a whole number", () => {
+  expect([1, 1_500, 90_000, 60_000, 9_000_000, 86_400_000].map(durationOf)).toEqual([
+    "1 millisecond",
+    "1500 milliseconds",
+    "90 seconds",
+    "1 minute",
+    "150 minutes",
+    "1 day",
+  ]);
 });

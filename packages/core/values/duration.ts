@@ -46,6 +46,13 @@ export function parseDuration(duration: Duration | string): number {
   );
 }
 
+/** Whole milliseconds in the largest unit of which they are a whole number, as parseDuration reads them: `15 minutes`, `1 day`. */
+export function durationOf(ms: number): DurationText {
+  const unit = (["day", "hour", "minute", "second"] as const).find((each) => ms % UNIT_MS[each] === 0) ?? "millisecond";
+  const count = ms / UNIT_MS[unit];
+  return count === 1 ? `${count} ${unit}` : `${count} ${unit}s`;
+}
+
 /** Longer settings are mistakes. Added to the time, they would leave the numbers that Redis and dates can hold. */
 const SETTING_MAX_DAYS = 36_500;
 

@@ -28,7 +28,7 @@ import { type Draft, type Input, type Problems, type Typed, untouched } from "@p
 import { haste } from "@parley/web/times";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Texts } from "../../texts/en.ts";
-import { distanceText, durationText, filled, inWords, type Reader } from "../../texts/texts.ts";
+import { distanceText, exactDurationText, filled, inWords, type Reader } from "../../texts/texts.ts";
 import { controlName, isYesOrNo, localMoment, type QuestionForm, questionForm } from "./form-body.ts";
 import { contextView } from "./context-view.ts";
 import { type Html, markup, say } from "./html.ts";
@@ -391,7 +391,7 @@ export function logInView(
 function requiredText(reader: Reader, { withinMs, acr, amr }: RequiredAssurance): string {
   const { assurance: words } = reader.texts;
   return [
-    withinMs === undefined ? words.login : filled(words.within, { time: durationText(reader, withinMs) }),
+    withinMs === undefined ? words.login : filled(words.within, { time: exactDurationText(reader, withinMs) }),
     ...(acr ? [filled(words.acr, { values: acr.join(", ") })] : []),
     ...(amr ? [filled(words.amr, { values: amr.join(", ") })] : []),
   ].join(" ");

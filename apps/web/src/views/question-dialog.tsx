@@ -41,10 +41,10 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
   useEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
-    // Focus the first field, of a form that is asked again the first with a problem. For a page, focus the title, so that a key pressed by accident does
-    // not open the page.
-    if (Object.keys(problems).some((name) => name !== "")) focusProblem(form.current);
-    else (shown?.querySelector<HTMLElement>(".fields :is(input, select, textarea)") ?? title.current)?.focus();
+    // Focus the first field. For a page, focus the title, so that a key pressed by accident does not open the page.
+    (shown?.querySelector<HTMLElement>(".fields :is(input, select, textarea)") ?? title.current)?.focus();
+    // Of a form that is asked again, the first with a problem.
+    focusProblem(form.current);
     // The focus returns to where it was.
     return () => shown?.close();
   }, []);
