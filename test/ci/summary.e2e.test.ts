@@ -36,15 +36,16 @@ async function summarized(file: string, steps: Readonly<Record<string, string>> 
     await writeFile(join(reports, `${suite}.json`), JSON.stringify(TOTALS));
   for (const [step, log] of Object.entries(steps)) await writeFile(join(reports, `${step}.log`), log);
   await writeFile(join(reports, "failed-steps"), Object.keys(steps).join("\n"));
+  await writeFile(join(reports, "seconds"), "5 s set-up\n600 s end to end\n70 s test\n");
   const { code, stdout } = await run([join(import.meta.dirname, "summary.ts"), reports]);
   return { code, lines: stdout.trimEnd().split("\n") };
 }
 
 describe("the summary", () => {
-  test("of a run in which nothing fails has the totals alone", async () => {
+  test("of a run in which nothing fails has the times and the totals alone", async () => {
     expect(await summarized(`test("one", () => undefined); test.skip("two", () => undefined);`)).toEqual({
       code: 0,
-      lines: ["161 passed, 0 failed"],
+      lines: ["longest: 600 s end to end, 70 s test, 5 s set-up", "161 passed, 0 failed"],
     });
   });
 

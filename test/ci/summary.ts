@@ -2,7 +2,7 @@
  * The end of .ci/run: `node summary.ts DIRECTORY`. Repeats what has failed, within a number of lines that readers of the last lines of a log see, and
  * prints the totals of all suites as the last line. The exit code is 0 exactly if nothing failed.
  *
- * DIRECTORY has a report `SUITE.json` for each suite, the logs `STEP.log`, and `failed-steps`, a name on each line.
+ * DIRECTORY has a report `SUITE.json` for each suite, the logs `STEP.log`, and `failed-steps` and `seconds`, a step on each line.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -34,6 +34,7 @@ const LOG_LINES_MAX = 50;
 
 const [directory = "."] = process.argv.slice(2);
 const read = (name: string) => (existsSync(join(directory, name)) ? readFileSync(join(directory, name), "utf8") : undefined);
+const linesOf = (name: string) => (read(name) ?? "").split("\n").filter((line) => line !== "");
 
 let passed = 0;
 let failed = 0;
@@ -50,7 +51,7 @@ for (const suite of SUITES) {
   repeated.push(...(report.repeated ?? []).map((test) => `↻ ${suite}: ${test} passed when it was repeated`));
 }
 // A step can fail without a failed test: the set-up, the checks, a crash.
-const steps = (read("failed-steps") ?? "").split("\n").filter((step) => step !== "");
+const steps = linesOf("failed-steps");
 failed = Math.max(failed, steps.length);
 
 const logs = steps.map((step) => {
@@ -58,6 +59,8 @@ const logs = steps.map((step) => {
   return [`✗ the step "${step}" failed; the end of what it printed:`, ...lines.slice(-LOG_LINES_MAX).map((line) => `  ${line}`)].join("\n");
 });
 for (const line of bounded([...repeated, ...logs, ...failures])) console.log(line);
+const seconds = linesOf("seconds").toSorted((one, other) => Number.parseInt(other, 10) - Number.parseInt(one, 10));
+if (seconds.length > 0) console.log(`longest: ${seconds.join(", ")}`);
 console.log(`${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;
 

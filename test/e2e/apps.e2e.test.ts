@@ -249,9 +249,9 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
     await open.press("Enter");
     await until(() => told.length > 0);
     expect(await view.getByRole("button").count()).toBe(1);
-    await page.goto(told[0]![1]);
-    await page.getByText("Delete all?").first().waitFor();
-    complaints.splice(0);
+    const opened = await page.context().newPage();
+    await opened.goto(told[0]![1]);
+    await opened.getByText("Delete all?").first().waitFor();
     expect((await services.store.load(wipe.taskId))!.asks).toHaveLength(1);
     // The view fills in defaults, which must not be there for what cannot be undone.
     const purge = await hosted(await calling(fronts[0]!, "purge"));

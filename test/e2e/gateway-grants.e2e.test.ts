@@ -16,7 +16,7 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createClient, type TaskState } from "../../bench/client.ts";
 import { findChromium, startChromium } from "../support/chromium.ts";
-import { grant, type GrantProvider, startGrantProvider } from "../support/grant-provider.ts";
+import { COUNTED, grant, type GrantProvider, startGrantProvider } from "../support/grant-provider.ts";
 import { type Issuer, startIssuer } from "../support/issuer.ts";
 import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
 import { type Proxy, startProxy } from "../support/proxy.ts";
@@ -163,7 +163,7 @@ async function calling(who: Person, tool = "crm_read"): Promise<TaskState> {
 
 async function consent(who: Person, { taskId, inputRequests }: TaskState, key = "authorize"): Promise<TaskState> {
   const { url } = (inputRequests as Record<string, { params: { url: string } }>)[key]!.params;
-  expect((await grant(url, "alice", who.headers)).text).toContain("You granted the access");
+  expect((await grant(url, "alice", who.headers)).text).toMatch(COUNTED);
   return await reaches(who, taskId, ({ status }) => status === "completed" || status === "failed");
 }
 

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createClient, message } from "../../bench/client.ts";
-import { grant, type GrantProvider, startGrantProvider } from "../support/grant-provider.ts";
+import { COUNTED, grant, type GrantProvider, startGrantProvider } from "../support/grant-provider.ts";
 import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
 import { type Proxy, startProxy } from "../support/proxy.ts";
 import { reaches } from "../support/reaches.ts";
@@ -141,7 +141,7 @@ test("a call is made with the token of the person who granted it, and its questi
   const { taskId, page, message: said } = await asked("crm_remove");
   expect(said).toBe("The tool remove of upstream crm works with your own account at crm. Log in there and allow it.");
   expect(calls).toEqual([]);
-  expect((await grant(page, "alice")).text).toContain("You granted the access");
+  expect((await grant(page, "alice")).text).toMatch(COUNTED);
   await reaches(`${proxy.url}/mcp`, taskId, ({ inputRequests }) => inputRequests?.["question-1"] !== undefined);
   const [call] = calls;
   expect(call).toEqual({ tool: "remove", authorization: expect.stringMatching(/^Bearer \S{20,}$/) });

@@ -12,7 +12,7 @@ import { hash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient } from "../../bench/client.ts";
 import { findChromium, startChromium } from "../support/chromium.ts";
-import { grant, type GrantProvider, startGrantProvider } from "../support/grant-provider.ts";
+import { COUNTED, grant, type GrantProvider, startGrantProvider } from "../support/grant-provider.ts";
 import { type FrontEnd, type Launched, startFrontEnd, startWorkerProcess } from "../support/processes.ts";
 import { type Proxy, startProxy } from "../support/proxy.ts";
 import { reaches } from "../support/reaches.ts";
@@ -68,9 +68,6 @@ afterAll(async () => {
   await redis?.close();
   await rm(folder, { recursive: true, force: true });
 });
-
-/** On the page of the next question or, if the tool asks that too late, on the receipt. */
-const COUNTED = /Your answer has arrived|You granted the access/;
 
 async function asked(): Promise<{ taskId: string; page: string }> {
   const client = createClient(`${proxy.url}/mcp`, 1);

@@ -1,7 +1,7 @@
 /**
  * What finished tasks leave in Redis: bytes a task while it is kept, and none once its retention is over.
  *
- *   node test/soak/flat.ts [--waves 4] [--retention 12] [--report FILE]
+ *   npm run test:flat -- [--waves 4] [--retention 12] [--report FILE]
  *
  * Two front ends and two workers serve waves of a mix, for callers of two tenants: answered questions, questions to a group, results of 10 kB,
  * cancelled and failed tasks, and tools that call tools. At the end of a wave all its tasks are kept. Then they expire, and what the keys of Redis

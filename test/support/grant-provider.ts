@@ -84,6 +84,9 @@ export async function startGrantProvider(given: GrantProviderOptions): Promise<G
   };
 }
 
+/** What a page says to whoever has granted access: that of the next question or, if the tool asks that too late or nothing more, the receipt. */
+export const COUNTED = /Your answer has arrived|You granted the access/;
+
 /** Opens the page of such a question, goes to the provider, logs in there and comes back. What the page says then, and where it was called back at. */
 export async function grant(
   page: string,

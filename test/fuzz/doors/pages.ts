@@ -52,8 +52,8 @@ interface Page {
 
 const SECRET_CHARS_MAX = 16_384;
 const FORM_BYTES_MAX = 151_552;
-/** What a page may say besides what every door may. */
-const STATUSES = [401, 409, 410, 422];
+/** What a page may say besides what every door may; 303 leads from an answer to the next question of the same task. */
+const STATUSES = [303, 401, 409, 410, 422];
 const BOUNDARY = "fuzz-boundary";
 
 export const pages: Door<Sent> = {
@@ -116,6 +116,8 @@ export const pages: Door<Sent> = {
         judge(response, { ...expected, due: dueNow });
         if (response.text.includes(CONTENT)) throw broken("leak", "what was given is in the page");
         if (/<script|<img/i.test(response.text)) throw broken("leak", "a file's name is markup in the page");
+        if (response.status === 303 && !String(response.headers["location"]).startsWith(`/asks/${page.taskId}/`))
+          throw broken("shape", `it leads to ${response.headers["location"]}`);
         const policy = String(response.headers["content-security-policy"]);
         if (response.text !== "" && !policy.startsWith("default-src 'none'")) throw broken("shape", `its policy is ${policy}`);
       };
