@@ -355,7 +355,10 @@ describe("a question to another person", () => {
     const [front] = deployment.fronts as [Front];
     const created = await rpc(front, "tools/call", { name: "connect", arguments: { to: "bob" } }, { principal: "ann" });
     const taskId = String(created.result!["taskId"]);
-    await until(async () => (await rpc(front, "tasks/get", { taskId }, { principal: "ann" })).result!["status"] === "input_required");
+    await until(async () => {
+      const { result } = await rpc(front, "tasks/get", { taskId }, { principal: "ann" });
+      return result!["status"] === "working" && String(result!["statusMessage"]).includes("from bob");
+    });
     const url = `${new URL(front.url).origin}/asks/${taskId}/api/key`;
     expect(await open(url, { "x-principal": "ann" })).toMatchObject({
       status: 200,
@@ -373,8 +376,9 @@ describe("a client's answer to a page's address", () => {
     const { here, at, get, answer } = await asked();
     const { fields } = await open(at(here));
     expect((await answer("accept")).error).toBeUndefined();
-    expect(await get()).toMatchObject({ status: "input_required", inputRequests: {} });
-    expect((await get())["statusMessage"]).toContain('Waiting for a page to be completed: "Your key?"');
+    const waiting = await get();
+    expect([waiting["status"], waiting["inputRequests"]]).toEqual(["working", undefined]);
+    expect(waiting["statusMessage"]).toContain('Waiting for a page to be completed: "Your key?"');
     // A second `accept` changes nothing.
     expect((await answer("accept")).error).toBeUndefined();
     expect((await send(at(here), { ...fields, action: "accept", secret: "hunter2" })).status).toBe(200);

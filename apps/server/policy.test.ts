@@ -148,6 +148,12 @@ function mine(role: string, state: string): string {
   return STATES[state]!.asks.filter((key) => (role === "owner") === (key === "own")).join(" ");
 }
 
+/** The status at the doors of tasks: one whose questions are all for others needs no input from `role`. */
+function statusTo(role: string, state: string): string {
+  const { status } = STATES[state]!;
+  return status === "input_required" && mine(role, state) === "" ? "working" : status;
+}
+
 /** The outcome at a door that acknowledges answers to unknown asks, and at one that refuses them. */
 function answering(key: string, otherwise: { readonly unknown: string }): Door["due"] {
   return (role, state) => {
@@ -173,7 +179,7 @@ const DOORS: readonly Door[] = [
     },
     due(role, state) {
       if (!isSeen(role, state)) return NOT_FOUND;
-      const { status } = STATES[state]!;
+      const status = statusTo(role, state);
       // A tool that threw has a result with the error.
       const outcome = state === "completed" || state === "failed" ? "result" : "";
       return `${status === "failed" ? "completed" : status} ${mine(role, state)} ${outcome}`.trim();
@@ -211,7 +217,7 @@ const DOORS: readonly Door[] = [
       });
     },
     due: (role, state) =>
-      isSeen(role, state) ? `${state === "failed" ? "failed" : STATES[state]!.status} ${mine(role, state)}`.trim() : NOT_FOUND,
+      isSeen(role, state) ? `${state === "failed" ? "failed" : statusTo(role, state)} ${mine(role, state)}`.trim() : NOT_FOUND,
   },
   ...["own", "finance"].flatMap((key): Door[] => [
     {
@@ -427,13 +433,22 @@ describe("what the owner reads of a question to others", () => {
     const listening = await stream(front, "subscriptions/listen", { notifications: { taskIds: [taskId] } }, { principal: "owner" });
     await listening.next();
     const { params } = await listening.next();
-    expect(params).toMatchObject(seen);
+    expect(params).toMatchObject({ status: "input_required", ...seen });
     expect(JSON.stringify(params)).not.toContain('finance":');
-    listening.close();
     const client = await openSession(front, { principal: "owner" });
     const got = (await client.request(front, "tasks/get", { taskId })).messages.at(-1)!.result;
     expect(got).toMatchObject({ status: "input_required", statusMessage: WAITS });
     expect(JSON.stringify(got)).not.toContain(":finance");
+
+    // Once their own is answered nothing is needed from the owner. A person of finance still is asked.
+    await rpc(front, "tasks/update", { taskId, inputResponses: { own: answer } }, { principal: "owner" });
+    const { params: waiting } = await listening.next();
+    expect([waiting!["status"], waiting!["statusMessage"], waiting!["inputRequests"]]).toEqual(["working", WAITS, undefined]);
+    listening.close();
+    const [still] = (await client.request(front, "tasks/get", { taskId })).messages;
+    expect(still!.result).toMatchObject({ status: "working", statusMessage: WAITS });
+    const { result: ofFinance } = await rpc(front, "tasks/get", { taskId }, { principal: "asked" });
+    expect(ofFinance).toMatchObject({ status: "input_required", inputRequests: { finance: {} } });
   });
 
   test("is on no stream of the owner's session", async () => {

@@ -81,8 +81,7 @@ describe("tasks/get and tasks/update", () => {
 
     const eves = await get("eve", taskId);
     expect(eves).toMatchObject({
-      status: "input_required",
-      inputRequests: {},
+      status: "working",
       statusMessage: 'You have accepted "Pay?", and it waits for others: 1 of 2 has accepted.',
     });
     const bobs = await get("bob", taskId);

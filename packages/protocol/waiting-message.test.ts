@@ -56,7 +56,8 @@ describe("a task that waits for what its client cannot be asked", () => {
     expect([of(waiting([form()]), {}), of(waiting([url, sampling]), forms)]).toStrictEqual(["working", "working"]);
     expect([of(waiting([form()]), forms), of(waiting([url, form()]), forms)]).toStrictEqual(["input_required", "input_required"]);
     const ofOthers = { ...waiting([form()]), asks: [], asksOfOthers: waiting([form()]).asks };
-    expect([of(ofOthers, forms), of(ofOthers, {})]).toStrictEqual(["input_required", "working"]);
+    expect([of(ofOthers, forms), of(ofOthers, {})]).toStrictEqual(["working", "working"]);
+    expect(of({ ...ofOthers, asks: waiting([form()]).asks }, forms)).toBe("input_required");
     expect(of({ ...waiting([]), status: "cancelled" }, {})).toBe("cancelled");
   });
 

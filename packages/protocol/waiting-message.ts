@@ -29,12 +29,13 @@ export interface Reader {
 }
 
 /**
- * The status that this client is shown. `input_required` tells a client to ask its user. One that can ask nothing of what is open would wait for
- * questions that never come: to it the task works, and the message says where the answer can be given.
+ * The status that this client is shown. `input_required` says that the server needs input from this client, and has the requests for it (EXT "Task
+ * Status", S25 "Task Status"). A client that finds none waits for requests that never come. So a task that waits for other people, for a page, or for a
+ * client that can ask more is `working` to it, and the message says who or what it waits for.
  */
-export function statusShown({ status, asks, asksOfOthers = [] }: Task, { capabilities }: Pick<Reader, "capabilities">): TaskStatus {
+export function statusShown({ status, asks }: Task, { capabilities }: Pick<Reader, "capabilities">): TaskStatus {
   if (status !== "input_required") return status;
-  return [...asks, ...asksOfOthers].some(({ request }) => canBeAsked(request, capabilities)) ? status : "working";
+  return asks.some(({ request }) => canBeAsked(request, capabilities)) ? status : "working";
 }
 
 /** Undefined unless the task waits for other people, for a page, or for an ask that needs more than these capabilities. */

@@ -74,9 +74,10 @@ export async function startVictim(): Promise<Victim> {
     );
     const session = await caller.open("2025-11-25");
     const { id, eventId } = await caller.untilAsked(session, "tools/call", { name: "asks-owner", arguments: {} }, 1);
-    const statusOf = async (taskId: string) => String((await caller.stateless({ method: "tasks/get", params: { taskId } }))["status"]);
-    const due = { "asks-owner": "input_required", "asks-approvers": "input_required", sleeps: "working", ends: "completed" };
-    for (const [name, status] of Object.entries(due)) await until(async () => (await statusOf(tasks[name] ?? "")) === status);
+    const read = async (name: string) => await caller.stateless({ method: "tasks/get", params: { taskId: tasks[name] ?? "" } });
+    const due = { "asks-owner": "input_required", sleeps: "working", ends: "completed" };
+    for (const [name, status] of Object.entries(due)) await until(async () => (await read(name))["status"] === status);
+    await until(async () => String((await read("asks-approvers"))["statusMessage"]).startsWith("Waiting for an answer"));
     const own = { authorization: `Bearer ${token}`, "content-type": "application/json" };
     const { origin } = new URL(deployment.url);
     const repeatable = [`/asks/${tasks["asks-owner"]}/name/claim`, { minutes: 60 }] as const;

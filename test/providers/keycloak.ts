@@ -183,7 +183,7 @@ async function rolesAndGroups(): Promise<void> {
   const client = createClient(`${proxy.url}/mcp`, 1, bob);
   const { taskId } = await client.call("spend", {});
   // Bob called, and neither of the questions is his.
-  await reaches(`${proxy.url}/mcp`, taskId, ({ status }) => status === "input_required", bob);
+  await reaches(`${proxy.url}/mcp`, taskId, ({ statusMessage }) => statusMessage?.startsWith("Waiting for an answer") === true, bob);
   await assert.rejects(client.answer(taskId, { role: { action: "accept", content: { ok: true } } }));
   client.close();
   const approver = createClient(`${proxy.url}/mcp`, 1, alice);

@@ -46,7 +46,7 @@ export async function call(tool: string, options: CallCommand, flags: readonly s
       printToStderr(
         `The task waits. Come back with\n    parley task ${shellWord(taskId)}\n    parley answer ${shellWord(taskId)}${options.dataDir === undefined ? "" : where}`,
       );
-      if (json) printJson({ taskId, status: "input_required" });
+      if (json) printJson({ taskId });
       process.exitCode = INTERRUPTED;
     }
   });
