@@ -48,6 +48,16 @@ test("what needs a login in a browser is named and not asked, and the questions 
   );
 });
 
+test("a list has no command for what needs a login in a browser, which would be refused", async () => {
+  const { server } = opened({ ...ASK, key: "sure", assurance: LOGIN }, { ...ASK, key: "size" } as OpenAsk);
+  const printed: string[] = [];
+  const write = vi.spyOn(process.stdout, "write").mockImplementation((text) => (printed.push(String(text)), true));
+  onTestFinished(() => write.mockRestore());
+  await inbox(server, { limit: 10, list: true });
+  expect(printed.join("")).toMatch(/\? sure: Transfer it\?\n {4}answer it in a browser: on its page, or in the inbox\n/);
+  expect(printed.join("").match(/parley answer \S+ \S+/g)).toEqual(["parley answer 0-a size"]);
+});
+
 test("what needs a login in a browser is not asked by `parley answer` either", async () => {
   const { server } = opened({ ...ASK, key: "sure", assurance: LOGIN });
   await expect(answer(server, "0-a", "sure", {})).rejects.toThrow("sure needs a login in a browser: answer it on its page or in the inbox");

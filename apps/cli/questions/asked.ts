@@ -129,6 +129,7 @@ export function notForYou({ handedOn, audience }: Partial<Pick<OpenAsk, "handedO
 
 /** Follows the name of a question whose answer counts through no client: whoever types one here would have it refused. */
 export const NEEDS_LOGIN = "needs a login in a browser: answer it on its page or in the inbox";
+const IN_BROWSER = "answer it in a browser: on its page, or in the inbox";
 
 export function needsLogin({ assurance }: Pick<AskSummary, "assurance">): boolean {
   return assurance?.by === "login";
@@ -142,7 +143,7 @@ export function isToReply({ state, askedBack, owner }: Pick<OpenAsk, "state" | "
   return state === "of-others" && askedBack !== undefined && owner.isCaller;
 }
 
-/** A question of a list, with the command that answers it. */
+/** A question of a list, with the command that answers it, if one does. */
 export function showAsked(ask: OpenAsk, nowMs: number): string {
   const context = showContext(ask.context ?? [], process.stdout);
   const wanted = isToReply(ask) ? ask.askedBack : undefined;
@@ -157,7 +158,9 @@ export function showAsked(ask: OpenAsk, nowMs: number): string {
   return [
     `${styled("bold", whoAsks(ask, true), process.stdout)}  ${whenAsked(ask, nowMs)}`,
     ...(context === "" ? [] : [indented(context)]),
-    showAsk(ask.taskId, ask.key, requestOf(ask)),
+    needsLogin(ask)
+      ? `? ${cleanLine(ask.key)}: ${clean(ask.request.message)}\n    ${IN_BROWSER}`
+      : showAsk(ask.taskId, ask.key, requestOf(ask)),
   ].join("\n");
 }
 
