@@ -3,14 +3,14 @@ import { PassThrough } from "node:stream";
 import { emitKeypressEvents } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import { lineSign, pastedAsOneLine } from "./paste.ts";
+import { lineSign, type LineSign, pastedAsOneLine } from "./paste.ts";
 
 /** As long as nobody types. */
 const PAUSE = Symbol("pause");
 type Pieces = readonly (string | typeof PAUSE)[];
 
 /** What was typed when Enter was pressed; undefined if it was not. */
-async function entered(pieces: Pieces, sign: string): Promise<string | undefined> {
+async function entered(pieces: Pieces, breaks: LineSign): Promise<string | undefined> {
   const terminal = Object.assign(new PassThrough(), { isTTY: true });
   for (const name of ["stdin", "stderr"] as const) {
     const own = Object.getOwnPropertyDescriptor(process, name)!;
@@ -30,7 +30,7 @@ async function entered(pieces: Pieces, sign: string): Promise<string | undefined
       await sleep(0);
     }
     return at;
-  }, sign);
+  }, breaks);
 }
 
 const marked = (text: string) => `\u001B[200~${text}\u001B[201~`;
@@ -49,8 +49,22 @@ test.each<[what: string, pieces: Pieces, expected: string | undefined]>([
   ["pasted with the line ends of Windows", ["a\r\nb", PAUSE, "\r"], "a⏎b"],
   ["pasted with an empty line", [marked("a\n\nb"), PAUSE, "\r"], "a⏎⏎b"],
 ])("%s", async (_what, pieces, expected) => {
-  const { sign, read } = lineSign("");
-  const typed = await entered(pieces, sign);
+  const breaks = lineSign("");
+  const typed = await entered(pieces, breaks);
   expect(typed).toBe(expected);
-  if (typed !== undefined) expect(read(typed)).toBe(typed.replaceAll("⏎", "\n"));
+  if (typed !== undefined) expect(breaks.read(typed)).toBe(typed.replaceAll("⏎", "\n"));
+});
+
+const SIGNS = ["⏎", "↵", "␤", "¶"];
+
+test.each<[what: string, initial: string, typed: string]>([
+  ["the sign itself", "", "press ⏎ twice"],
+  ["the sign and the one that stands for it", "", "⏎↵⏎␤¶ and ↵"],
+  ["a sign that the text has already", "first ⏎ then", " ⏎"],
+  ["every sign, beside every sign", SIGNS.join(""), SIGNS.join("")],
+  ["no sign", "", "Ann of the hill"],
+])("%s arrives as it was typed, and so do the line breaks around it", async (_what, initial, typed) => {
+  const breaks = lineSign(initial);
+  const shown = await entered([typed, marked(`a\r${typed}\rb`), PAUSE, "\r"], breaks);
+  expect(breaks.read(`${initial}${shown}`)).toBe(`${initial}${typed}a\n${typed}\nb`);
 });

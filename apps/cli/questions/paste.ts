@@ -7,8 +7,8 @@
 const [ASK, STOP] = ["\u001B[?2004h", "\u001B[?2004l"];
 const [START, END] = ["\u001B[200~", "\u001B[201~"];
 
-/** Shown in place of a line break. One of them is no part of the text that is there. */
-const SIGNS = ["⏎", "↵", "␤", "¶"];
+/** Shown in place of a line break, and of one another. The last is a character that nobody has. */
+const SIGNS = ["⏎", "↵", "␤", "¶", "\u{F8E0}"];
 
 const NEXT_PIECE_MS = 50;
 
@@ -19,12 +19,26 @@ interface Key {
 /** A sign that stands for a line break, and the way back to it. */
 export interface LineSign {
   readonly sign: string;
+  /** What is shown for a character that is typed or pasted: of one that is a sign here, another sign. */
+  readonly shown: (character: string) => string;
   readonly read: (typed: string) => string;
 }
 
+/** Signs that the text already has stand for themselves. Of the others, each stands for the one before it, and the first for a line break. */
 export function lineSign(initial: string): LineSign {
-  const sign = SIGNS.find((each) => !initial.includes(each)) ?? SIGNS[0] ?? "";
-  return { sign, read: (typed) => typed.replaceAll(sign, "\n") };
+  const free = SIGNS.filter((each) => !initial.includes(each));
+  const [sign = " "] = free;
+  const means = new Map(free.map((each, index) => [each, free[index - 1] ?? "\n"]));
+  return {
+    sign,
+    shown: (character) => free[free.indexOf(character) + 1 || free.length] ?? character,
+    read: (typed) => Array.from(typed, (each) => means.get(each) ?? each).join(""),
+  };
+}
+
+/** Line breaks become this text for good. */
+export function replacedBy(sign: string): LineSign {
+  return { sign, shown: (character) => character, read: (typed) => typed };
 }
 
 /** Whether it is more than one line, so that no line break in it was a press of Enter. */
@@ -32,8 +46,8 @@ function isPasted(chunk: string): boolean {
   return /[\r\n]+[^\r\n]/.test(chunk);
 }
 
-/** While `prompt` is open, `sign` is typed for each line break in pasted text. */
-export async function pastedAsOneLine<T>(prompt: () => Promise<T>, sign = " "): Promise<T> {
+/** While `prompt` is open, the sign is typed for each line break in pasted text. */
+export async function pastedAsOneLine<T>(prompt: () => Promise<T>, { sign, shown }: LineSign = replacedBy(" ")): Promise<T> {
   const { stdin, stderr } = process;
   if (!stdin.isTTY || !stderr.isTTY) return await prompt();
   const emit = stdin.emit.bind(stdin) as (event: string, ...args: unknown[]) => boolean;
@@ -65,7 +79,11 @@ export async function pastedAsOneLine<T>(prompt: () => Promise<T>, sign = " "): 
     // Two characters of one line break.
     const isSecond = before === "return" && name === "enter";
     before = name;
-    if (!(isPasting || isOnePiece) || (name !== "return" && name !== "enter")) return emit(event, ...args);
+    if (!(isPasting || isOnePiece) || (name !== "return" && name !== "enter")) {
+      const [character, key] = args;
+      const other = typeof character === "string" ? shown(character) : character;
+      return other === character ? emit(event, ...args) : emit(event, other, { ...(key as Key), sequence: other });
+    }
     if (isSecond) return true;
     for (const character of sign) emit("keypress", character, { ...(character === " " && { name: "space" }), sequence: character });
     return true;

@@ -18,7 +18,7 @@ import {
 } from "@parley/core";
 import { type Content, type Elicitation, type Form, isVisit, type Reply } from "./form.ts";
 import { ABANDONED, LATER } from "./abandoned.ts";
-import { lineSign, type LineSign, pastedAsOneLine } from "./paste.ts";
+import { lineSign, type LineSign, pastedAsOneLine, replacedBy } from "./paste.ts";
 import { showUrl } from "./show.ts";
 import { entryHint, entryOf, hasLines, isBroken, parsed, readEntry } from "./entry.ts";
 import { clean, cleanLine, printToStderr, styled } from "../terminal/terminal.ts";
@@ -134,10 +134,10 @@ const OTHER_VERBS = [
 async function withoutAnswer(verb: Exclude<Verb, "accept">, options: Options, about?: About): Promise<Answering> {
   if (verb === "later") return LATER;
   if (verb === "cancel" || !about?.takesReason) return { action: verb };
-  const { sign, read } = lineSign("");
-  const reason = await pastedAsOneLine(() => text({ message: "Why? (optional)", validate: reasonProblem, ...options }), sign);
+  const breaks = lineSign("");
+  const reason = await pastedAsOneLine(() => text({ message: "Why? (optional)", validate: reasonProblem, ...options }), breaks);
   if (isCancel(reason)) return ABANDONED;
-  return { action: verb, ...(reason && { reason: read(reason) }) };
+  return { action: verb, ...(reason && { reason: breaks.read(reason) }) };
 }
 
 function reasonProblem(typed = ""): string | undefined {
@@ -318,7 +318,8 @@ async function promptForText(
 ): Promise<unknown> {
   const { isRequired } = field;
   const initialValue = entryOf(field);
-  const { sign, read } = breaksIn(field, initialValue);
+  const breaks = breaksIn(field, initialValue);
+  const { read } = breaks;
   const prompt: Parameters<typeof text>[0] = {
     message: hasLines(field) ? `${message} (\\n is a new line)` : message,
     initialValue,
@@ -332,15 +333,14 @@ async function promptForText(
     },
     ...options,
   };
-  const given = await pastedAsOneLine(() => text(prompt), sign);
+  const given = await pastedAsOneLine(() => text(prompt), breaks);
   return isCancel(given) ? given : readEntry(read(given ?? ""), field);
 }
 
 /** What a line break in pasted text becomes in the prompt, and how what is typed is read. */
 function breaksIn(field: Field, initial: string): LineSign {
-  const asIs = (typed: string) => typed;
-  if (field.kind === "choices") return { sign: kindOfItems(field.schema) === undefined ? " " : ", ", read: asIs };
+  if (field.kind === "choices") return replacedBy(kindOfItems(field.schema) === undefined ? " " : ", ");
   // A date or a number has one line, and JSON may be written in one.
-  if (field.kind !== "text" || field.schema["type"] !== "string" || field.schema["format"] !== undefined) return { sign: " ", read: asIs };
-  return hasLines(field) ? { sign: "\\n", read: asIs } : lineSign(initial);
+  if (field.kind !== "text" || field.schema["type"] !== "string" || field.schema["format"] !== undefined) return replacedBy(" ");
+  return hasLines(field) ? replacedBy("\\n") : lineSign(initial);
 }
