@@ -12,6 +12,8 @@ import { clean, cleanLine, jsonText, styled, printToStderr } from "../terminal/t
 /** Polls often at first, since most tools ask or end at once, and then only as often as a person notices. */
 const POLL_MIN_MS = 30;
 const POLL_MAX_MS = 500;
+/** Of a task that has not changed for long, if the server says so. Somebody sits in front of it who has just answered elsewhere. */
+const POLL_LONG_MS = 2_000;
 /** How long to wait for a server that does not respond. */
 const PATIENCE_MS = 10 * 60_000;
 const BAR_WIDTH = 24;
@@ -139,23 +141,31 @@ interface Watching {
   onState(listener: (task: TaskState) => void): () => void;
 }
 
-/** Polls a task, also while a prompt is open. `print` shows that the server is away, and that it is back. */
-function watchTask(client: McpClient, taskId: string, signal: AbortSignal, print: (text: string) => void = printToStderr): Watching {
+/**
+ * Polls a task, also while a prompt is open, and pauses after each poll, whatever it has told. `print` shows that the server is away, and that it is
+ * back.
+ */
+export function watchTask(client: McpClient, taskId: string, signal: AbortSignal, print: (text: string) => void = printToStderr): Watching {
   const listeners = new Set<(task: TaskState) => void>();
   let seen = "";
   let awayMs = 0;
+  let pauseMs = 0;
+  /** How long the pauses get, as the server asks for it. */
+  let pauseMaxMs = POLL_MAX_MS;
 
   async function poll(): Promise<TaskState | undefined> {
     try {
       const task = await client.request<TaskState & { resultType?: string }>("tasks/get", { taskId });
       if (awayMs > 0) print("The server is back.");
       awayMs = 0;
+      pauseMaxMs = Math.min(Math.max(task.pollIntervalMs ?? 0, POLL_MAX_MS), POLL_LONG_MS);
       for (const each of listeners) each(task);
       return task;
     } catch (error) {
       if (!(error instanceof RpcError && error.isLost) || awayMs > PATIENCE_MS) throw error;
       if (awayMs === 0) print("The server does not respond. The task is kept; waiting for the server.");
       awayMs += POLL_MAX_MS;
+      pauseMaxMs = POLL_MAX_MS;
       return undefined;
     }
   }
@@ -168,15 +178,17 @@ function watchTask(client: McpClient, taskId: string, signal: AbortSignal, print
 
   return {
     async next() {
-      for (let pauseMs = POLL_MIN_MS; ; pauseMs = Math.min(pauseMs * 1.5, POLL_MAX_MS)) {
+      for (;;) {
         if (signal.aborted) throw new Left();
+        await pause(pauseMs);
         const task = await poll();
-        const state = JSON.stringify(task);
+        const state = stateOf(task);
         if (task && state !== seen) {
           seen = state;
+          pauseMs = POLL_MIN_MS;
           return task;
         }
-        await pause(pauseMs);
+        pauseMs = Math.min(pauseMs * 1.5, pauseMaxMs);
       }
     },
     forget: () => void (seen = ""),
@@ -186,7 +198,7 @@ function watchTask(client: McpClient, taskId: string, signal: AbortSignal, print
       void (async () => {
         while (!stopped.signal.aborted && !signal.aborted) {
           await poll().catch(() => undefined);
-          await sleep(POLL_MAX_MS, undefined, { signal: stopped.signal }).catch(() => undefined);
+          await sleep(pauseMaxMs, undefined, { signal: stopped.signal }).catch(() => undefined);
         }
       })();
       return () => {
@@ -195,6 +207,11 @@ function watchTask(client: McpClient, taskId: string, signal: AbortSignal, print
       };
     },
   };
+}
+
+/** What of a task can be shown. How often it is polled grows with the time that it waits. */
+function stateOf(task: TaskState | undefined): string {
+  return JSON.stringify({ ...task, pollIntervalMs: undefined });
 }
 
 interface Screen {

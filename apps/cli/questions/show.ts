@@ -20,6 +20,8 @@ export interface TaskState {
   readonly createdAt: string;
   readonly lastUpdatedAt: string;
   readonly ttlMs?: number | null;
+  /** How long the server asks its clients to wait before they read the task again. */
+  readonly pollIntervalMs?: number;
   /** `parley/toolVersion`: the version of the task's tool. */
   readonly _meta?: Readonly<Record<string, unknown>>;
   readonly inputRequests?: Readonly<Record<string, InputRequest>>;
