@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { cp, glob, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, extname, join } from "node:path";
 import { promisify } from "node:util";
+import { documentsOf } from "./documents.ts";
 import { type Manifest, PUBLISHED, readManifest, ROOT } from "./workspaces.ts";
 
 export interface Staged {
@@ -30,7 +31,8 @@ export async function build(): Promise<readonly Staged[]> {
 async function stage(source: string, root: Manifest): Promise<Staged> {
   const directory = join(STAGE, source);
   const { files: extra = [], ...own } = await readManifest(source);
-  const manifest = published({ ...own, files: [...COMPILED, ...extra] }, root);
+  const documents = documentsOf(source);
+  const manifest = published({ ...own, files: [...COMPILED, ...extra, ...(documents.size > 1 ? ["docs"] : [])] }, root);
   await mkdir(directory, { recursive: true });
   for await (const file of glob("**/*.d.ts", { cwd: directory })) await rewriteImports(join(directory, file));
   for await (const file of glob("**/*", { cwd: join(ROOT, source), exclude: (name) => name === "node_modules" })) {
@@ -39,7 +41,10 @@ async function stage(source: string, root: Manifest): Promise<Staged> {
     await cp(join(ROOT, source, file), join(directory, file), { recursive: true });
   }
   await cp(join(ROOT, "LICENSE"), join(directory, "LICENSE"));
-  await cp(join(ROOT, source, "README.md"), join(directory, "README.md"));
+  for (const [path, text] of documents) {
+    await mkdir(dirname(join(directory, path)), { recursive: true });
+    await writeFile(join(directory, path), text);
+  }
   await writeFile(join(directory, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
   return { manifest, directory };
 }
