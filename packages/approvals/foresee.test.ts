@@ -1,4 +1,4 @@
-import { type Catalogue, fixedCatalogue, type JsonObject, testName } from "@parley/core";
+import { ARGUMENTS_CHECK_MAX_MS, type Catalogue, fixedCatalogue, type JsonObject, testName } from "@parley/core";
 import { createMemoryStore } from "@parley/core/memory";
 import { systemClock } from "@parley/node";
 import { catalogue, defineTool } from "@parley/sdk";
@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { aCall } from "../../test/contract/builders.ts";
 import { editForm } from "./edit.ts";
-import { FORESEE_MAX_MS, foreseeEdits } from "./foresee.ts";
+import { foreseeEdits } from "./foresee.ts";
 
 const move = (version?: string) =>
   defineTool({
@@ -57,7 +57,13 @@ test("a check of the tool that takes longer than the approver waits is left to t
   await store.create({ taskId: "0-task", call, graceMs: 1_000 });
   const slow = { ...move(), readArguments: async () => await new Promise<never>(() => undefined) };
   const waited: number[] = [];
-  const clock = { sleep: async (ms: number) => void waited.push(ms) };
+  const clock = {
+    after(ms: number, then: () => void) {
+      waited.push(ms);
+      then();
+      return () => undefined;
+    },
+  };
   const request = {
     type: "form",
     message: "Move?",
@@ -67,5 +73,5 @@ test("a check of the tool that takes longer than the approver waits is left to t
   } as const;
   const foresee = foreseeEdits({ store, catalogues: fixedCatalogue({ ...NONE, tools: new Map([["move", slow]]) }), clock });
   expect(await foresee({ id: "0-task", call }, { request }, { to: "nowhere" })).toEqual([]);
-  expect(waited).toEqual([FORESEE_MAX_MS]);
+  expect(waited).toEqual([ARGUMENTS_CHECK_MAX_MS]);
 });

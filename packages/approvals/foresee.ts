@@ -8,6 +8,7 @@ import {
   type Catalogues,
   type Clock,
   type Foresee,
+  inCheckTime,
   isTestCall,
   type JsonObject,
   titled,
@@ -22,11 +23,8 @@ import { changedBy, readEdited } from "./edit.ts";
 export interface ForeseeOptions {
   readonly store: Pick<TaskStore, "recorded">;
   readonly catalogues: Catalogues;
-  readonly clock: Pick<Clock, "sleep">;
+  readonly clock: Pick<Clock, "after">;
 }
-
-/** A tool's own check may wait for others, and the approver waits for it. */
-export const FORESEE_MAX_MS = 2_000;
 
 export function foreseeEdits({ store, catalogues, clock }: ForeseeOptions): Foresee {
   return async ({ id, call }, { request }, content) => {
@@ -43,10 +41,7 @@ export function foreseeEdits({ store, catalogues, clock }: ForeseeOptions): Fore
     // A test must look like the call that it copies.
     const args = isTestCall(call) ? given["arguments"] : given;
     if (!isObject(args)) return [];
-    const over = new AbortController();
-    const read = await Promise.race([readEdited(tool, args, changed), clock.sleep(FORESEE_MAX_MS, over.signal)]).finally(() =>
-      over.abort(),
-    );
+    const read = await inCheckTime(clock, readEdited(tool, args, changed));
     return !read || read.ok ? [] : told(read.violations, changed, request.schema);
   };
 }

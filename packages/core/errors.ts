@@ -24,7 +24,7 @@ export const ERRORS = {
   IDEMPOTENCY_KEY_REUSED:
     "The idempotency key was used before, for another tool or with other arguments. Nothing was started: send a new key with a new call.",
   CALL_TIMEOUT:
-    "The server waited as long as it may for a call without a task, a resource or completions. Declare the tasks extension to get a task for a tool, or raise PARLEY_CALL_TIMEOUT.",
+    "The server waited as long as it may, for a call without a task, a resource, completions, or a tool's own check of its arguments. Declare the tasks extension to get a task for a tool, or raise PARLEY_CALL_TIMEOUT. A check of arguments has 5 s, whatever is set.",
   TOO_LARGE: "A value is larger than the limit in the message. Store large data elsewhere and pass a reference.",
 
   // Answers

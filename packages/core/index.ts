@@ -73,6 +73,7 @@ export { FEED_LENGTH_MAX } from "./replay/reports.ts";
 // Use cases
 export * from "./use-cases/services.ts";
 export * from "./use-cases/call-taskless.ts";
+export * from "./use-cases/check-in-time.ts";
 export * from "./use-cases/create-task.ts";
 export * from "./use-cases/get-task.ts";
 export * from "./use-cases/list-tasks.ts";

@@ -30,6 +30,7 @@ const STATUS: { readonly [code in ErrorCode]?: number } = {
   CONTENT_DAMAGED: 500,
   QUOTA_EXCEEDED: 429,
   OVERLOADED: 503,
+  CALL_TIMEOUT: 503,
   STORAGE_SCARCE: 503,
   UNAVAILABLE: 503,
   ...Object.fromEntries(Object.entries(CREDENTIAL_ERRORS).map(([code, { httpStatus }]) => [code, httpStatus])),

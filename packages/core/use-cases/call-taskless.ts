@@ -16,12 +16,13 @@ export interface CallTaskless extends Pick<CreateTask, "caller" | "arguments" | 
  * called whose record could be lost.
  */
 export async function callTaskless(
-  { settings, audit, observer }: Pick<Services, "settings" | "audit" | "observer">,
+  services: Pick<Services, "settings" | "clock" | "audit" | "observer">,
   runnable: Runnable,
   { caller, arguments: given, capabilities, hidden, session, signal }: CallTaskless,
 ): Promise<TasklessResult | undefined> {
+  const { audit, observer } = services;
   if (!runnable.callTaskless || audit) return undefined;
-  const { args } = await keptArguments(settings, runnable, given);
+  const { args } = await keptArguments(services, runnable, given);
   const traceparent = observer?.traceparent();
   const call: TasklessCall = {
     arguments: args,

@@ -11,6 +11,7 @@ import { shareOf } from "../callers/shares.ts";
 import { describeViolations } from "../values/schema-violation.ts";
 import type { Settings } from "../settings.ts";
 import { type Call, type ClientCapabilities, type JsonObject, type Task, withoutViews } from "../task.ts";
+import { inCheckTime, tooLongFor } from "./check-in-time.ts";
 import { getOwnTask } from "./get-task.ts";
 import type { Services } from "./services.ts";
 
@@ -48,12 +49,12 @@ export interface CreateTask extends Actor {
  * Writes a task and adds its first run. Returns once both are in the store (I6).
  *
  * If the idempotency key was used before, it returns the existing task and still calls `beside`. Throws
- * STORAGE_SCARCE, INVALID_ARGUMENTS, TOO_LARGE, QUOTA_EXCEEDED and IDEMPOTENCY_KEY_REUSED, and then writes no task.
+ * STORAGE_SCARCE, INVALID_ARGUMENTS, CALL_TIMEOUT, TOO_LARGE, QUOTA_EXCEEDED and IDEMPOTENCY_KEY_REUSED, and then writes no task.
  */
 export async function createTask(services: Services, runnable: Runnable, request: CreateTask): Promise<Task> {
   const { settings, observer, room } = services;
   if (room?.isScarce()) throw new ParleyError("STORAGE_SCARCE", "Redis has almost used up its memory");
-  const { args, sent } = await keptArguments(settings, runnable, request.arguments);
+  const { args, sent } = await keptArguments(services, runnable, request.arguments);
   const replies = runnable.earlyReplies ? request.replies : undefined;
   if (replies) checkSize(settings, `the answers that came with the call of ${runnable.kind} ${runnable.name}`, replies);
   const taskId = request.taskId ?? (await newTaskId(services, request));
@@ -193,14 +194,15 @@ async function repeated(services: Services, request: CreateTask, taskId: string)
   return await getOwnTask(services, { ...request, taskId });
 }
 
-/** The arguments in the form to store, and as they were sent. */
+/** The arguments in the form to store, and as they were sent. Throws INVALID_ARGUMENTS, TOO_LARGE, and CALL_TIMEOUT if the tool's own check takes too long. */
 export async function keptArguments(
-  settings: Settings,
+  { settings, clock }: Pick<Services, "settings" | "clock">,
   runnable: Runnable,
   given: JsonObject,
 ): Promise<Pick<DescribeCall, "args" | "sent">> {
   const { kind, name } = runnable;
-  const read = await runnable.readArguments(given);
+  const read = await inCheckTime(clock, runnable.readArguments(given));
+  if (!read) throw new ParleyError("CALL_TIMEOUT", tooLongFor(`the arguments of ${kind} ${name}`));
   if (!read.ok) {
     const { violations } = read;
     throw new ParleyError("INVALID_ARGUMENTS", `invalid arguments for ${kind} ${name}: ${describeViolations(violations)}`, { violations });

@@ -27,13 +27,13 @@ export interface StartChild {
   readonly request: ToolCall;
 }
 
-/** Throws INVALID_ARGUMENTS, TOO_LARGE, TOOL_NOT_FOUND, QUOTA_EXCEEDED, CHILD_REFUSED. */
+/** Throws INVALID_ARGUMENTS, CALL_TIMEOUT, TOO_LARGE, TOOL_NOT_FOUND, QUOTA_EXCEEDED, CHILD_REFUSED. */
 export async function startChild(services: Services, catalogue: Catalogue, { task, lease, open, request }: StartChild): Promise<void> {
   const { store, queue, settings, log, observer } = services;
   const tool = catalogue.tools.get(request.tool);
   if (!tool) throw new ParleyError("TOOL_NOT_FOUND", `this worker has no tool ${JSON.stringify(request.tool)} to call`);
   const parent = linkTo(task, open.key);
-  const kept = await keptArguments(settings, tool, request.arguments);
+  const kept = await keptArguments(services, tool, request.arguments);
   const taskId = open.digest;
   const { capabilities, session, membership, caller } = task.call;
   const inherited = { caller: ownerOf(task.call), capabilities, ...(session !== undefined && { session }) };

@@ -7,6 +7,7 @@ import type { RunReport } from "../ports.ts";
 import type { RunEnd } from "../replay.ts";
 import { describeViolations } from "../values/schema-violation.ts";
 import type { JsonObject, Open, Task } from "../task.ts";
+import { inCheckTime, tooLongFor } from "./check-in-time.ts";
 import { about, described, finish, letGo } from "./finish-task.ts";
 import { earliest, missingPatches, putBack } from "./put-back.ts";
 import type { Held, RunLease } from "./run-lease.ts";
@@ -62,14 +63,18 @@ async function complete(services: Services, { begun: { task }, lease }: Run, { e
 }
 
 async function restart(services: Services, { runnable, newest, begun: { task }, lease }: Run, args: JsonObject): Promise<RunReport> {
-  const read = await runnable.readArguments(args);
+  const read = await inCheckTime(services.clock, runnable.readArguments(args));
+  if (!read) {
+    const message = tooLongFor(`the arguments of the restart of ${runnable.kind} ${runnable.name}`);
+    return await finish(services, task, lease, [], new ParleyError("CALL_TIMEOUT", message));
+  }
   if (!read.ok) {
     const { violations } = read;
     const message = `the arguments of the restart are invalid for ${runnable.kind} ${runnable.name}: ${describeViolations(violations)}`;
     return await finish(services, task, lease, [], new ParleyError("INVALID_ARGUMENTS", message, { violations }));
   }
   const dueAtMs = services.clock.now();
-  const round = await renewed(newest, args, read.args);
+  const round = await renewed(services, newest, args, read.args);
   return await park(services, { task, lease, entries: [], asks: [], attempt: 0, dueAtMs, restart: round });
 }
 
@@ -114,11 +119,11 @@ async function retry(services: Services, { runnable, begun, asks, lease, error, 
 }
 
 /** A new round has an empty journal, so it moves to the newest version if that accepts its arguments. */
-async function renewed(newest: Runnable, args: JsonObject, kept: JsonObject): Promise<NonNullable<Park["restart"]>> {
+async function renewed({ clock }: Services, newest: Runnable, args: JsonObject, kept: JsonObject): Promise<NonNullable<Park["restart"]>> {
   const { version } = newest;
   if (version === undefined) return { arguments: kept };
-  const read = await newest.readArguments(args);
-  return read.ok ? { arguments: read.args, version } : { arguments: kept };
+  const read = await inCheckTime(clock, newest.readArguments(args));
+  return read?.ok ? { arguments: read.args, version } : { arguments: kept };
 }
 
 interface Park {
