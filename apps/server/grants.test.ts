@@ -67,6 +67,15 @@ const tools = catalogue([
       return { content: [{ type: "text", text: JSON.stringify(answer) }] };
     },
   }),
+  Object.assign(defineTool({ name: "kept_on", run: () => "" }), {
+    async run(_args: object, effects: Effects) {
+      const page = { kind: "oauth", provider: "calendar", scopes: ["calendar:read"], keep: KEEP } as const;
+      await effects.ask("calendar", { type: "url", message: "For later", url: "", page }, { timeoutMs: KEEP.ttlMs });
+      const schema = { type: "object", properties: { day: { type: "string" } } } as const;
+      await effects.ask("day", { type: "form", message: "Which day?", schema }, { timeoutMs: KEEP.ttlMs });
+      return { content: [] };
+    },
+  }),
   defineTool({
     name: "elsewhere",
     run: (_args, ctx) => ctx.oauth("mail", { provider: "mail", scopes: ["mail:send"], message: "Mail" }).then(() => "yes"),
@@ -364,6 +373,19 @@ describe("access that is kept for later", () => {
         principal === "ann" && at === tenant ? [{ id: KEEP.id, upstream: "crm" }] : [],
       );
     expect(await planned.services.store.deposit(planned.taskId, "calendar")).toBeUndefined();
+  });
+
+  test("leads on to the next question, whose page says where the access is listed and ended", async () => {
+    const planned = await planning({}, "kept_on");
+    const { come } = await away(planned);
+    const { location, text } = await come();
+    // On a busy machine the tool asks too late to be waited for, and the notice says it.
+    const shown = location === "" ? text : (await look(new URL(location, planned.page).href)).text;
+    expect(shown).toMatch(/Your later calls use the same access\. <a href="[^"]*\/accounts">/);
+    if (location === "") return;
+    expect(shown).toContain("Which day?");
+    // Only a page that an answer led to says so.
+    expect((await look(new URL(location.replace("after=0", "after=1"), planned.page).href)).text).not.toContain("Your later calls");
   });
 
   test("is left with the task if nobody is known: everybody is the same caller there", async () => {

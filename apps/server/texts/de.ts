@@ -494,6 +494,12 @@ export const DE: Texts = {
     send: "Hochladen",
     empty: "Wählen Sie eine Datei, oder lehnen Sie ab.",
     here: "Schon hochgeladen: {names}. Laden Sie noch einmal hoch, um das zu ersetzen, oder beantworten Sie das Formular, um es zu behalten.",
+    refused: {
+      large: "{name} ist größer als {size}. Es wurde nichts gespeichert.",
+      type: "{name} ist von keiner Art, die angenommen wird. Es wurde nichts gespeichert.",
+      one: "Höchstens {count} Datei wird angenommen. Es wurde nichts gespeichert.",
+      many: "Höchstens {count} Dateien werden angenommen. Es wurde nichts gespeichert.",
+    },
   },
   grant: {
     title: "Zugriff auf {title}",
@@ -501,6 +507,16 @@ export const DE: Texts = {
     note: "Dort melden Sie sich an und entscheiden, ob Sie es erlauben. Das Werkzeug kann den Zugriff benutzen, bis es endet. Weder Ihr Client noch sein Modell sieht ihn.",
     send: "Weiter zu {title}",
     later: "Ihre späteren Aufrufe benutzen denselben Zugriff. {accounts} zeigt und entfernt ihn.",
+    problems: {
+      repeated: "{title} hat diese Anfrage schon beantwortet. Versuchen Sie es noch einmal, oder lehnen Sie ab.",
+      denied:
+        "{title} meldet, dass Sie es nicht erlaubt haben. Es wurde nichts gesendet: Versuchen Sie es noch einmal, oder lehnen Sie ab.",
+      refused: "{title} hat es nicht erlaubt. Es wurde nichts gesendet: Versuchen Sie es noch einmal, oder lehnen Sie ab.",
+      away: "{title} ist nicht erreichbar. Es wurde nichts gesendet: Versuchen Sie es gleich noch einmal.",
+      invalid:
+        "{title} hat eine Antwort geschickt, der nicht zu trauen ist. Es wurde nichts gesendet: Versuchen Sie es noch einmal, oder sagen Sie es dem Betreiber.",
+      full: "Gerade kommen zu viele Menschen zurück. Es wurde nichts gesendet: Versuchen Sie es gleich noch einmal.",
+    },
   },
   visit: {
     title: "Ein Besuch bei {host}",
@@ -509,6 +525,7 @@ export const DE: Texts = {
     away: "Auf dem Weg zu {host}",
     awayLink: "Weiter zu {host}",
     awayNote: "Ihr Browser bringt Sie von selbst dorthin.",
+    again: "Sie sind schon einmal von dort zurückgekommen. Gehen Sie noch einmal hin, oder lehnen Sie ab.",
   },
 
   accounts: {
@@ -551,6 +568,8 @@ export const DE: Texts = {
     accounts: "Ihre Konten",
     accountsNote: "{accounts} zeigt den Zugriff, den Sie Werkzeugen für spätere Aufrufe erlaubt haben, und entfernt ihn.",
   },
+
+  kept: { logIn: "In einem neuen Fenster anmelden", send: "Getipptes senden" },
 
   notices: {
     accepted: { title: "Danke", sentence: "Das Werkzeug hat Ihre Antwort bekommen und fährt fort. Sie können diese Seite schließen." },
@@ -638,6 +657,11 @@ export const DE: Texts = {
       title: "Anmelden",
       sentence:
         "Sie sind nicht angemeldet, oder Ihre Anmeldung ist abgelaufen. Es wurde nichts gesendet: Öffnen Sie die Seite noch einmal.",
+    },
+    kept: {
+      title: "Anmelden",
+      sentence:
+        "Sie sind nicht angemeldet, oder Ihre Anmeldung ist abgelaufen. Es wurde nichts gesendet. Was Sie getippt haben, ist noch da: Melden Sie sich in einem anderen Fenster an, kommen Sie hierher zurück, und senden Sie es.",
     },
     "no-login": {
       title: "Anmelden",

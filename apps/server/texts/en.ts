@@ -509,6 +509,12 @@ export const EN = {
     send: "Upload",
     empty: "Choose a file, or decline.",
     here: "Already uploaded: {names}. Upload again to replace what is here, or answer the form to keep it.",
+    refused: {
+      large: "{name} is larger than {size}. Nothing was stored.",
+      type: "{name} does not have an accepted type. Nothing was stored.",
+      one: "At most {count} file is accepted. Nothing was stored.",
+      many: "At most {count} files are accepted. Nothing was stored.",
+    },
   },
   grant: {
     title: "Access to {title}",
@@ -516,6 +522,14 @@ export const EN = {
     note: "You log in there and decide whether to allow it. The tool can use the access until it ends. Neither your client nor its model sees it.",
     send: "Continue to {title}",
     later: "Your later calls use the same access. {accounts} lists it, and removes it.",
+    problems: {
+      repeated: "{title} has already answered this request. Try again, or decline.",
+      denied: "{title} reports that you did not allow it. Nothing was sent: try again, or decline.",
+      refused: "{title} did not allow it. Nothing was sent: try again, or decline.",
+      away: "{title} cannot be reached. Nothing was sent: try again in a moment.",
+      invalid: "{title} sent a response that cannot be trusted. Nothing was sent: try again, or tell the operator.",
+      full: "Too many people are returning at the same time. Nothing was sent: try again in a moment.",
+    },
   },
   visit: {
     title: "A visit to {host}",
@@ -524,6 +538,7 @@ export const EN = {
     away: "On the way to {host}",
     awayLink: "Continue to {host}",
     awayNote: "Your browser takes you there by itself.",
+    again: "You came back from there before. Continue once more, or decline.",
   },
 
   accounts: {
@@ -566,6 +581,9 @@ export const EN = {
     accounts: "Your accounts",
     accountsNote: "{accounts} lists the access that you granted to tools for later calls, and removes it.",
   },
+
+  /** For a form that arrived without a login. */
+  kept: { logIn: "Log in in a new window", send: "Send what I typed" },
 
   /** Pages that consist of one sentence. */
   notices: {
@@ -637,6 +655,11 @@ export const EN = {
     "logged-out": {
       title: "Log in",
       sentence: "You are not logged in, or your login has expired, so nothing was sent: open the page again.",
+    },
+    kept: {
+      title: "Log in",
+      sentence:
+        "You are not logged in, or your login has expired, so nothing was sent. What you typed is still here: log in in another window, come back to this one, and send it.",
     },
     "no-login": {
       title: "Log in",

@@ -213,11 +213,20 @@ export function lookedAt(name: "completed" | "closed" | "answered"): "recorded" 
   return name === "completed" ? "recorded" : "settled";
 }
 
-/** Shows one sentence for each error. A person who is not logged in is sent to the login. */
-export function showErrors(scope: FastifyInstance, { services: { ids }, log }: FrontEnd, { logIn }: Pick<Visitors, "logIn">): void {
-  function show(error: PageError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+/**
+ * Shows one sentence for each error. A person who is not logged in is sent to the login.
+ *
+ * `keep` finds what is to be sent again of a form that came without a login.
+ */
+export function showErrors(
+  scope: FastifyInstance,
+  { services: { ids }, log }: FrontEnd,
+  { logIn }: Pick<Visitors, "logIn">,
+  keep?: (request: FastifyRequest) => Promise<Html | undefined>,
+): void {
+  function show(error: PageError, request: FastifyRequest, reply: FastifyReply, kept?: Html): FastifyReply {
     const problem = noticeFor(error);
-    const name = problem === "logged-out" && !logIn ? "no-login" : problem;
+    const name = kept ? "kept" : problem === "logged-out" && !logIn ? "no-login" : problem;
     if (name !== "broken") {
       // A failure of the file store, the provider or the key may need an operator.
       log[NOTICES[name].status === 503 ? "warn" : "info"](
@@ -225,7 +234,7 @@ export function showErrors(scope: FastifyInstance, { services: { ids }, log }: F
         "page refused",
       );
       sayWhen(reply, error);
-      return notice(reply, name);
+      return notice(reply, name, { detail: kept });
     }
     const defectId = ids.uuid();
     log.error({ requestId: request.id, defectId, err: error }, "request failed");
@@ -235,9 +244,9 @@ export function showErrors(scope: FastifyInstance, { services: { ids }, log }: F
   }
 
   scope.setErrorHandler(async (error: PageError, request, reply) => {
-    // A script cannot follow a person to their login.
-    if (!logIn || request.method !== "GET" || isFromScript(request) || noticeFor(error) !== "logged-out")
-      return show(error, request, reply);
+    // A script cannot follow a person to their login, and has what they typed.
+    if (!logIn || isFromScript(request) || noticeFor(error) !== "logged-out") return show(error, request, reply);
+    if (request.method !== "GET") return show(error, request, reply, await keep?.(request));
     // What an error handler throws would be sent as it is.
     return await logIn(request, reply).catch((failed: PageError) => show(failed, request, reply));
   });

@@ -22,16 +22,15 @@ import { OAUTH_CALLBACK_PATH, type OauthDirectory, type OauthProvider } from "@p
 import type { DepositSeal } from "@parley/node";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { sharedGate } from "../../front-end/gate.ts";
-import { ACCOUNTS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
+import type { PageAddresses } from "../../front-end/page-addresses.ts";
 import { queryOf } from "../../front-end/query.ts";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Signatures } from "../../seals/signatures.ts";
-import { readerOf } from "../../texts/texts.ts";
+import { filled, type Reader, readerOf } from "../../texts/texts.ts";
 import { sealedCookies } from "../../seals/sealed-cookies.ts";
 import { DOOR, notice, noticeLate, sendPage, sendShown, type ToShow, withFormToken } from "./every-page.ts";
 import type { Onward } from "./lead-on.ts";
 import { createJourneys, type Journey } from "./journeys.ts";
-import { markup, say } from "./html.ts";
 import { awayPage, grantPage } from "./views.ts";
 
 export interface Grants {
@@ -121,12 +120,6 @@ export function createGrants({ services, titleOf, onward, addresses, seal, signa
     return { consent, discard: () => grants.remove(ref, consent, "overtaken") };
   }
 
-  function grantedForLater(reply: FastifyReply): FastifyReply {
-    const { texts } = readerOf(reply.request);
-    const link = markup`<a href="${`${addresses.base()}${ACCOUNTS_PATH}`}">${texts.inbox.accounts}</a>`;
-    return notice(reply, "granted", { detail: markup`<p class="quiet">${say(texts.grant.later, { accounts: link })}</p>` });
-  }
-
   return {
     show,
 
@@ -140,7 +133,7 @@ export function createGrants({ services, titleOf, onward, addresses, seal, signa
         return await sendPage(reply, 200, awayPage(readerOf(request), provider.title, url));
       } catch (error) {
         logFailure(error, { taskId, key, provider: name });
-        return show(reply, { request, taskId, page, problem: sentenceOf(error, provider.title) });
+        return show(reply, { request, taskId, page, problem: sentenceOf(error, readerOf(request), provider.title) });
       }
     },
 
@@ -166,7 +159,7 @@ export function createGrants({ services, titleOf, onward, addresses, seal, signa
           request,
           taskId,
           page,
-          problem: `${provider.title} has already answered this request. Try again, or decline.`,
+          problem: filled(readerOf(request).texts.grant.problems.repeated, { title: provider.title }),
         });
       try {
         const tokens = await redeem(provider, journey, { caller, page, parameters });
@@ -177,12 +170,15 @@ export function createGrants({ services, titleOf, onward, addresses, seal, signa
           : { content: { deposit: key, provider: name, scopes }, deposit: seal.seal(taskId, key, JSON.stringify(tokens)) };
         const { type } = await leavePage(services, { ...ref, digest, answer: { action: "accept", ...answer } });
         if (type === "accepted" || type === "duplicate")
-          return (await onward.lead(reply, ref)) ?? (await (kept ? grantedForLater(reply) : notice(reply, "granted")));
+          return (
+            (await onward.lead(reply, ref, { isKept: kept !== undefined })) ??
+            (await notice(reply, "granted", { detail: kept && onward.kept(request) }))
+          );
         await kept?.discard();
       } catch (error) {
         if (!(error instanceof ParleyError) || !isForPerson(error)) throw error;
         logFailure(error, { taskId, key, provider: name });
-        return show(reply, { request, taskId, page, problem: sentenceOf(error, provider.title) });
+        return show(reply, { request, taskId, page, problem: sentenceOf(error, readerOf(request), provider.title) });
       }
       return await noticeLate({ services, titleOf, onward }, reply, ref);
     },
@@ -195,19 +191,18 @@ function isForPerson({ code }: ParleyError): boolean {
 }
 
 /** The sentence that the person reads. The provider's own words appear only in the log. */
-function sentenceOf(error: unknown, title: string): string {
+function sentenceOf(error: unknown, { texts }: Reader, title: string): string {
   if (!(error instanceof ParleyError)) throw error;
+  const { problems } = texts.grant;
   switch (error.code) {
     case "GRANT_REFUSED":
-      return error.data?.["reason"] === "access_denied"
-        ? `${title} reports that you did not allow it. Nothing was sent: try again, or decline.`
-        : `${title} did not allow it. Nothing was sent: try again, or decline.`;
+      return filled(error.data?.["reason"] === "access_denied" ? problems.denied : problems.refused, { title });
     case "PROVIDER_UNAVAILABLE":
-      return `${title} cannot be reached. Nothing was sent: try again in a moment.`;
+      return filled(problems.away, { title });
     case "PROVIDER_INVALID":
-      return `${title} sent a response that cannot be trusted. Nothing was sent: try again, or tell the operator.`;
+      return filled(problems.invalid, { title });
     case "OVERLOADED":
-      return "Too many people are returning at the same time. Nothing was sent: try again in a moment.";
+      return problems.full;
     default:
       throw error;
   }

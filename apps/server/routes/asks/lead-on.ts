@@ -6,7 +6,7 @@
  */
 import { type Caller, nextAsk, type PageRef, ParleyError, type Services } from "@parley/core";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { PageAddresses } from "../../front-end/page-addresses.ts";
+import { ACCOUNTS_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import type { Signatures } from "../../seals/signatures.ts";
 import { readerOf } from "../../texts/texts.ts";
 import { type Html, markup, say } from "./html.ts";
@@ -24,11 +24,15 @@ export interface Onward {
   link(request: FastifyRequest, ended: PageRef, isAnswered: boolean): Promise<Html | undefined>;
   /** Says that the answer counted which led to this page. */
   counted(request: FastifyRequest): Html | undefined;
+  /** Of access that later calls use as well: where it is listed, and ended. */
+  kept(request: FastifyRequest): Html;
 }
 
 interface Leading {
   /** The answer was given beside the list. */
   readonly isInInbox?: boolean;
+  /** The answer was access that later calls use as well. */
+  readonly isKept?: boolean;
   /** It was no answer to keep: the person went back a page. */
   readonly isBack?: boolean;
   /** Others must accept before the task goes on. */
@@ -60,11 +64,19 @@ export function createOnward({ services, addresses, signatures }: OnwardOptions)
     }
   }
 
+  function kept(request: FastifyRequest): Html {
+    const { texts } = readerOf(request);
+    const accounts = markup`<a href="${`${addresses.base()}${ACCOUNTS_PATH}`}">${texts.inbox.accounts}</a>`;
+    return markup`<p class="quiet">${say(texts.grant.later, { accounts })}</p>`;
+  }
+
   return {
-    async lead(reply, answered, { isInInbox = false, isBack = false, isStopped = false } = {}) {
+    kept,
+
+    async lead(reply, answered, { isInInbox = false, isKept = false, isBack = false, isStopped = false } = {}) {
       const next = await nextOf(answered, isStopped ? 0 : NEXT_WAIT_MS);
       if (!next) return undefined;
-      const after = isBack ? [] : afterOf(answered);
+      const after: Parameters = isBack ? [] : [...afterOf(answered), ...(isKept ? [["kept", "yes"]] : [])];
       return reply.redirect(isInInbox ? inInbox(addresses, next, after) : pathAndQuery(addresses.urlOf(next.taskId, next.key), after), 303);
     },
 
@@ -78,13 +90,13 @@ export function createOnward({ services, addresses, signatures }: OnwardOptions)
     },
 
     counted(request) {
-      const { after } = request.query as { readonly after?: unknown };
+      const { after, kept: isKept } = request.query as { readonly after?: unknown; readonly kept?: unknown };
       const [id = "", signature = ""] = typeof after === "string" ? after.split(" ") : [];
       const named = namedIn(id);
       if (!named || !signatures.verify(textOf(id, request.caller), signature)) return undefined;
       const { texts } = readerOf(request);
       const record = markup`<a href="${pathAndQuery(addresses.urlOf(named.taskId, named.key))}">${texts.onward.record}</a>`;
-      return markup`<p class="quiet" role="status">${say(texts.onward.counted, { record })}</p>`;
+      return markup`<p class="quiet" role="status">${say(texts.onward.counted, { record })}</p>${isKept === "yes" ? kept(request) : undefined}`;
     },
   };
 }

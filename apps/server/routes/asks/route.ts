@@ -8,6 +8,7 @@
  * Any front end serves any step. A form is accepted only if it comes from a page of this server (Origin, Sec-Fetch-Site) that was shown to
  * this person for this question (a signed token).
  */
+import { keptForm } from "./kept-form.ts";
 import {
   askBack,
   claimAsk,
@@ -309,7 +310,8 @@ export function asksRoute(
     const leave = uploads.enter(request.caller);
     const uploaded = await receiveUpload(request, { taskId: ref.taskId, wanted, files, hasToken }).finally(leave);
     if (uploaded.type === "notice") return notice(reply, uploaded.name);
-    if (uploaded.type === "problem") return show(request, reply, page, `${uploaded.sentence} Nothing was stored.`);
+    if (uploaded.type === "problem")
+      return show(request, reply, page, filled(readerOf(request).texts.files.refused[uploaded.what], uploaded.parts));
     const discard = () => Promise.all(uploaded.files.map(({ id }) => files.remove(ref.taskId, id)));
     // The only button of the form sends `accept`. A form with any other action is not consent.
     if ((uploaded.fields.get("action") ?? "accept") !== "accept") {
@@ -354,5 +356,7 @@ export function asksRoute(
     }
   }
 
-  showErrors(scope, frontEnd, visitors);
+  showErrors(scope, frontEnd, visitors, async (request) =>
+    isOwnForm(request, addresses) ? await keptForm(request, FORM_BYTES_MAX) : undefined,
+  );
 }

@@ -9,6 +9,7 @@ import { Busboy, type BusboyInstance } from "@fastify/busboy";
 import type { FileRef, FilesWanted, FileStore } from "@parley/core";
 import { acceptedType, fileName, HEAD_BYTES } from "@parley/files";
 import type { FastifyRequest } from "fastify";
+import type { Texts } from "../../texts/en.ts";
 import type { NoticeName } from "./views.ts";
 
 export interface Upload {
@@ -21,8 +22,8 @@ export interface Upload {
 
 export type Uploaded =
   | { readonly type: "stored"; readonly files: readonly FileRef[]; readonly fields: ReadonlyMap<string, string> }
-  /** A sentence that the person reads beside the form. */
-  | { readonly type: "problem"; readonly sentence: string }
+  /** `what` names a text of `files.refused`, in which the parts are filled in. */
+  | { readonly type: "problem"; readonly what: keyof Texts["files"]["refused"]; readonly parts: Readonly<Record<string, string | number>> }
   | { readonly type: "notice"; readonly name: NoticeName };
 
 type Refused = Exclude<Uploaded, { type: "stored" }>;
@@ -64,7 +65,7 @@ export async function receiveUpload({ raw, headers }: FastifyRequest, upload: Up
       const { done, value } = await chunks.next();
       if (done === true) return undefined;
       size += value.length;
-      if (size > wanted.bytesMax) throw new UploadRefused(problem(`${name} is larger than ${formatBytes(wanted.bytesMax)}.`));
+      if (size > wanted.bytesMax) throw new UploadRefused(problem("large", { name, size: formatBytes(wanted.bytesMax) }));
       hash.update(value);
       return value;
     }
@@ -78,7 +79,7 @@ export async function receiveUpload({ raw, headers }: FastifyRequest, upload: Up
       // Browsers send an empty file without a name if no file was chosen.
       if (seen === 0 && given.name === "") return undefined;
       const type = await acceptedType(Buffer.concat(head).subarray(0, HEAD_BYTES), { name, type: given.type }, wanted.accept);
-      if (type === undefined) throw new UploadRefused(problem(`${name} does not have an accepted type.`));
+      if (type === undefined) throw new UploadRefused(problem("type", { name }));
       storedIds.push(id);
       await files.put(taskId, id, rest(head, next));
       return { id, name, type, size, sha256: hash.digest("hex") };
@@ -101,7 +102,7 @@ export async function receiveUpload({ raw, headers }: FastifyRequest, upload: Up
     if (refused) return void stream.resume();
     if (!hasToken(fields)) return refuse(stream, { type: "notice", name: "stale" });
     if (storing.length >= wanted.countMax) {
-      return refuse(stream, problem(`At most ${wanted.countMax} ${wanted.countMax === 1 ? "file is" : "files are"} accepted.`));
+      return refuse(stream, problem(wanted.countMax === 1 ? "one" : "many", { count: wanted.countMax }));
     }
     const file = storeFile(stream, { name: name ?? "", type });
     file.catch(() => undefined);
@@ -148,8 +149,8 @@ function parserOf(headers: FastifyRequest["headers"], { countMax }: FilesWanted)
   }
 }
 
-function problem(sentence: string): Refused {
-  return { type: "problem", sentence };
+function problem(what: keyof Texts["files"]["refused"], parts: Readonly<Record<string, string | number>>): Refused {
+  return { type: "problem", what, parts };
 }
 
 /** `10 MB`, for people; exact below a kilobyte. */

@@ -190,6 +190,7 @@ const STATUSES = {
   "not-started": 400,
   unreadable: 400,
   "logged-out": 401,
+  kept: 401,
   "no-login": 401,
   "login-refused": 401,
   "login-required": 403,

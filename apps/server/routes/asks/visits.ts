@@ -78,8 +78,7 @@ export function createVisits({ services, titleOf, onward, addresses, seal, signa
       if (visit.type !== "open") return notice(reply, visit.type);
       const { page } = visit;
       if (page.page.kind !== "visit" || page.ask.digest !== digest) return notice(reply, "not-started");
-      if (arrival.type === "repeated")
-        return show(reply, { request, taskId, page, problem: "You came back from there before. Continue once more, or decline." });
+      if (arrival.type === "repeated") return show(reply, { request, taskId, page, problem: readerOf(request).texts.visit.again });
       const { type } = await leavePage(services, {
         ...ref,
         digest,

@@ -54,6 +54,7 @@ import {
 import { type Html, markup, page } from "../asks/html.ts";
 import { namedIn, type Onward, pathAndQuery } from "../asks/lead-on.ts";
 import { formOf, readForm } from "../asks/questions.ts";
+import { keptForm } from "../asks/kept-form.ts";
 import { FORM_BYTES_MAX } from "../asks/route.ts";
 import { questionView, settledRecord, waitsTitle } from "../asks/question-view.ts";
 import { loggedInAs, noticeOf } from "../asks/views.ts";
@@ -291,7 +292,9 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     return pathAndQuery(addresses.urlOf(taskId, key));
   }
 
-  showErrors(scope, frontEnd, visitors);
+  showErrors(scope, frontEnd, visitors, async (request) =>
+    isOwnForm(request, addresses) ? await keptForm(request, BATCH_BYTES_MAX) : undefined,
+  );
 }
 
 /** Of the questions that are answered together, so that what is typed for them is kept for them. */

@@ -1,0 +1,91 @@
+/** A form without script that arrives after its person's login has ended. */
+import { ParleyError } from "@parley/core";
+import { catalogue, defineTool } from "@parley/sdk";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { until } from "../../test/support/until.ts";
+import { rpc } from "./client.fixture.ts";
+import { callerNamed, deploy } from "./deployment.fixture.ts";
+import { FORM_BYTES_MAX } from "./routes/asks/route.ts";
+
+const tools = catalogue([
+  defineTool({
+    name: "plan",
+    run: async (_args, ctx) =>
+      JSON.stringify(await ctx.ask("trip", { message: "Where?", schema: z.object({ city: z.string(), note: z.string() }) })),
+  }),
+  defineTool({ name: "connect", run: async (_args, ctx) => void (await ctx.secret("key", { message: "The key?" })) }),
+]);
+
+/** A page of Ann's, whose login ends and begins by a header. */
+async function asked(name: "plan" | "connect") {
+  const { fronts, services } = await deploy({
+    catalogue: tools,
+    visitors: {
+      authenticate({ headers }) {
+        if (headers["x-lapsed"]) throw new ParleyError("CREDENTIALS_MISSING", "no login");
+        return callerNamed(String(headers["x-principal"] ?? "ann"));
+      },
+      ticket: undefined,
+      logIn: async (_request, reply) => await reply.redirect("/login", 303),
+    },
+  });
+  const [front] = fronts;
+  const { result } = await rpc(front!, "tools/call", { name, arguments: {} }, { principal: "ann" });
+  const taskId = String(result!["taskId"]);
+  await until(async () => (await services.store.load(taskId))?.asks.length === 1);
+  const url = `${new URL(front!.url).origin}/asks/${taskId}/${name === "plan" ? "trip" : "key"}`;
+  const fields = (text: string) =>
+    [...text.matchAll(/type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(([, field = "", value = ""]): [string, string] => [
+      field,
+      value.replaceAll("&lt;", "<").replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&gt;", ">").replaceAll("&amp;", "&"),
+    ]);
+  const own = fields(await (await fetch(url)).text())
+    .filter(([field]) => field === "shown" || field === "token")
+    .slice(0, 2);
+  const post = async (body: readonly (readonly [string, string])[], headers: Record<string, string> = {}) => {
+    const response = await fetch(url, {
+      method: "POST",
+      redirect: "manual",
+      headers,
+      body: new URLSearchParams(body.map(([field, value]): [string, string] => [field, value])),
+    });
+    const text = await response.text();
+    return { status: response.status, text, kept: fields(text) };
+  };
+  return { services, taskId, own, post };
+}
+
+const LAPSED = { "x-lapsed": "yes" };
+const NOTE = `"two" lines\nof <it> & 'more' ⏎`;
+
+test("comes back whole, and is sent after a login, once, by the same person", async () => {
+  const { services, taskId, own, post } = await asked("plan");
+  const typed: [string, string][] = [...own, ["f0", "Graz"], ["f1", NOTE], ["action", "accept"]];
+  const { status, text, kept } = await post(typed, LAPSED);
+  expect(status).toBe(401);
+  expect(text).toContain("What you typed is still here");
+  // Attributes keep line breaks, and browsers send them as they were.
+  expect(kept).toEqual(typed);
+  // The login has not come back yet.
+  expect((await post(kept, LAPSED)).kept).toEqual(typed);
+  expect((await post(kept, { "x-principal": "bob" })).status).not.toBe(200);
+  expect((await services.store.load(taskId))?.asks).toHaveLength(1);
+  expect((await post(kept)).status).toBe(200);
+  await until(async () => (await services.store.load(taskId))?.status === "completed");
+  expect(JSON.stringify((await services.store.load(taskId))?.outcome)).toContain("Graz");
+});
+
+test.each<[what: string, name: "plan" | "connect", more: [string, string][], headers: Record<string, string>]>([
+  ["with a secret", "connect", [["secret", "hunter2"]], {}],
+  ["of another server", "plan", [["f0", "Graz"]], { origin: "https://evil.example" }],
+  ["that no page has shown", "plan", [["token", ""]], { "content-type": "text/plain" }],
+  ["that is larger than any", "plan", [["f0", "x".repeat(FORM_BYTES_MAX + 1)]], {}],
+  ["of the page's script, which keeps what was typed", "plan", [["f0", "Graz"]], { "x-requested-with": "parley" }],
+])("%s is not shown again", async (_what, name, more, headers) => {
+  const { own, post } = await asked(name);
+  const { status, text, kept } = await post([...own, ...more, ["action", "accept"]], { ...LAPSED, ...headers });
+  expect([status, kept]).toEqual([401, []]);
+  expect(text).toContain("nothing was sent");
+  expect(text).not.toMatch(/hunter2|Graz/);
+});

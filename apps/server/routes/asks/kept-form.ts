@@ -1,0 +1,32 @@
+/**
+ * A form without script that arrives after its person's login has ended. No browser brings it back, because pages are not stored, so the notice that
+ * says so has everything that was typed, and sends it once the person has logged in again in another window. The token of the form sees to it that
+ * this is the same person. Secrets are left out: they are shown on no page.
+ */
+import type { FastifyRequest } from "fastify";
+import { readerOf } from "../../texts/texts.ts";
+import { type Html, markup } from "./html.ts";
+
+/** Undefined if there is no such form, or if it is larger than any. The body has not been read before. */
+export async function keptForm(request: FastifyRequest, bytesMax: number): Promise<Html | undefined> {
+  const { "content-type": type = "", "content-length": length = "" } = request.headers;
+  // Browsers say how long a form is, and Node.js keeps them to it.
+  if (!type.startsWith("application/x-www-form-urlencoded") || !/^\d+$/.test(length) || Number(length) > bytesMax) return undefined;
+  const typed = await bodyOf(request);
+  if (!typed || typed.has("secret") || !typed.has("token")) return undefined;
+  const { kept } = readerOf(request).texts;
+  const fields = [...typed].map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">`);
+  return markup`<div class="actions"><a class="button main" href="" target="_blank">${kept.logIn}</a></div>
+<form method="post" class="flow">${fields}<button>${kept.send}</button></form>`;
+}
+
+async function bodyOf({ raw }: FastifyRequest): Promise<URLSearchParams | undefined> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of raw as AsyncIterable<Buffer>) chunks.push(chunk);
+  } catch {
+    // The person has left.
+    return undefined;
+  }
+  return new URLSearchParams(Buffer.concat(chunks).toString());
+}
