@@ -144,6 +144,14 @@ test("ended tasks that keep their content are exported, and their end is replaye
     expect(await operatorWith(at, "export", "--all", "--ended", "--limit", "1")).toMatchObject({ code: 1 });
     expect((await operatorWith(at, "export", "--all")).stdout).toContain(waiting);
     expect(await operatorWith(at, "export", "--ended", "--tool", "other")).toMatchObject({ code: 0, stdout: "" });
+    // Whoever lacks the key still knows which tool a task calls, and whether it waits.
+    const keyless = (...which: string[]) => operatorWith({ ...at, PARLEY_CONTENT_KEYS: aContentKey() }, "export", ...which);
+    expect((await keyless("--ended", "--tool", "greet")).stderr).toMatch(/2 ended tasks written.*\n2 of them could not be read/);
+    expect((await keyless("--tool", "greet")).stderr).toMatch(/1 waiting task written.*\n1 of them could not be read/);
+    expect(await keyless("--ended", "--tool", "other")).toMatchObject({
+      stdout: "",
+      stderr: expect.stringMatching(/^(?!.*could not be read)[^]*0 ended tasks written/s),
+    });
     expect(await operatorWith(at, "export", "--ended", answered ?? "")).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("--ended"),

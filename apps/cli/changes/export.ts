@@ -120,9 +120,9 @@ export async function recordedTask(
 ): Promise<RecordedTask | UnreadableTask | undefined> {
   const record = await redis.store.recorded(taskId);
   if (!record) return undefined;
-  if (record.type === "unreadable") return { format: EXPORT_FORMAT, taskId, unreadable: record.reason };
   const { status, call, owed } = record.task;
   if (owed || (which !== "any" && isFinished(status) !== (which === "ended"))) return undefined;
   if (tool !== undefined && (call.kind !== "tool" || call.name !== tool)) return undefined;
+  if (record.type === "unreadable") return { format: EXPORT_FORMAT, taskId, unreadable: record.reason };
   return toRecordedTask(record, { atMs: redis.now(), redaction, isSealed: sealWordOf(taskId) !== undefined });
 }

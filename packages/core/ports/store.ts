@@ -271,7 +271,8 @@ export interface Known {
 
 export type TaskRecord =
   | { readonly type: "recorded"; readonly task: TaskAtWork; readonly journal: Journal }
-  | { readonly type: "unreadable"; readonly reason: Unreadable };
+  /** `task`: what is stored in the clear. */
+  | { readonly type: "unreadable"; readonly task: Task; readonly reason: Unreadable };
 
 export interface CreateRequest {
   readonly taskId: string;

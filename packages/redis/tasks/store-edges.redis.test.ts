@@ -145,7 +145,7 @@ describe("the store on Redis", () => {
       codec: { ...plainContent, of: () => ({ ...plain, open }) },
     });
     expect(await withoutLog.load(taskId)).toMatchObject({ asks: [], unreadable: "damaged" });
-    expect(await withoutLog.recorded(taskId)).toStrictEqual({ type: "unreadable", reason: "damaged" });
+    expect(await withoutLog.recorded(taskId)).toMatchObject({ type: "unreadable", reason: "damaged", task: { call: { kind: "tool" } } });
     await life.cancel(taskId);
   });
 
@@ -353,7 +353,7 @@ describe("the store on Redis", () => {
       const owing = await life.begin({ taskId: owed, run: 1 });
       const failed = { type: "error", error: { code: 1, message: "no" } } as const;
       await opened.store.finish({ taskId: owed, token: owing, nowMs, entries: [], outcome: failed, owes: "failed" });
-      expect(await erased.recorded(owed)).toStrictEqual({ type: "unreadable", reason: "erased" });
+      expect(await erased.recorded(owed)).toMatchObject({ type: "unreadable", reason: "erased", task: { call: { kind: "tool" } } });
       expect(
         await erased.settle({ taskId: owed, token: await life.begin({ taskId: owed, run: 2 }), entries: [aStep("undone", 1)], nowMs }),
       ).toBe("settled");
@@ -396,7 +396,7 @@ describe("the store on Redis", () => {
       await expect(missing.finish({ taskId, token, nowMs, entries: [], outcome: result })).rejects.toMatchObject({
         code: "CONTENT_KEY_MISSING",
       });
-      expect(await missing.recorded(taskId)).toStrictEqual({ type: "unreadable", reason: "key_missing" });
+      expect(await missing.recorded(taskId)).toMatchObject({ type: "unreadable", reason: "key_missing", task: { call: { kind: "tool" } } });
       expect(await life.finish(taskId, token)).toBe("finished");
     });
 

@@ -40,6 +40,7 @@ import {
   type TaskQuotas,
   type TaskStore,
   type ThreadEntry,
+  type Unreadable,
   unreadableError,
 } from "@parley/core";
 import type { Redis } from "ioredis";
@@ -249,10 +250,10 @@ export function createRedisStore({
     return { type: "begun", ...task, journal, journalSize };
   }
 
-  function unreadable(taskId: string, fields: Hashes["task"], reason: "erased" | "damaged"): Begun {
+  function unreadable<R extends Unreadable>(taskId: string, fields: Hashes["task"], reason: R) {
     const found = unpackTask(codec.of(taskId), taskId, fields, reason);
     if (!found) throw new Error("begin found a task without state");
-    return { type: "unreadable", task: found.task, reason };
+    return { type: "unreadable", task: found.task, reason } as const;
   }
 
   /** Throws as `withContent` does, and CONTENT_DAMAGED. */
@@ -626,13 +627,13 @@ export function createRedisStore({
       const [fields, recorded] = (await reached(scripts.recorded(taskKeys))).map(pairs);
       if (!fields || !recorded || fields.length === 0) return undefined;
       const access = await codec.access(taskId);
-      if (access !== "open") return { type: "unreadable", reason: access };
       const hashes = { task: Object.fromEntries(fields), journal: Object.fromEntries(recorded) };
+      if (access !== "open") return unreadable(taskId, hashes.task, access);
       try {
         const { task, journal } = unpackBegun(taskId, hashes, recorded);
         return { type: "recorded", task, journal };
       } catch (error) {
-        return { type: "unreadable", reason: damaged(taskId, error) };
+        return unreadable(taskId, hashes.task, damaged(taskId, error));
       }
     },
 
