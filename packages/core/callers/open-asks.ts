@@ -25,7 +25,7 @@ export interface AskPlace {
   readonly atMs: number;
   readonly taskId: string;
   readonly key: string;
-  /** The ask has another place in this order: this one only says how far a page is. */
+  /** The last of a page that is not full: the ask has another place in this order, and this one says how far the store has looked. */
   readonly isElsewhere?: true;
 }
 

@@ -177,7 +177,8 @@ export async function listAsks(
   for (let looked = 0; looked < LOOKED_MAX;) {
     const from = after;
     const found = isRead ? [] : await store.asked({ ...tenant, names, order, limit: PORTION, ...(from && { after: from }) });
-    isRead ||= found.length < PORTION;
+    const isCut = found.at(-1)?.isElsewhere === true;
+    isRead ||= found.length < PORTION && !isCut;
     const last = isRead ? undefined : found.at(-1);
     const isNext = (place: AskPlace) => (!from || inAskOrder(order, place, from) > 0) && (!last || inAskOrder(order, place, last) <= 0);
     const places = distinct(order, [...own.filter(isNext), ...found]).slice(0, LOOKED_MAX - looked);
@@ -190,7 +191,7 @@ export async function listAsks(
       }
       after = place;
     }
-    looked += places.length;
+    looked += places.length + (isCut ? PORTION : 0);
     if (isRead && looked < LOOKED_MAX) return { asks };
   }
   return after ? { asks, nextCursor: formatCursor(order, after) } : { asks };

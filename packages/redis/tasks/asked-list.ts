@@ -1,6 +1,7 @@
 /**
  * Open asks by the names in their audiences: sorted sets for each name and partition, merged while a page is read. All asks are in two of them,
  * by age and by deadline. One that says when it is wanted, or how urgent it is, is in a set for that as well; others take the place of their deadline.
+ * So an order passes over what has another place in it, and does so in the script, which reads nothing of these asks.
  * scripts/task.lua writes them in the change that opens or closes an ask; they only narrow, core's policy decides.
  *
  * Partitions are read in parallel, in turns with all other lists of this process. A script never reads more than
@@ -75,10 +76,11 @@ export function createAskedList({ redis, keys, partitions, codec, turn }: AskedL
       const found = await Promise.all(
         Array.from({ length: partitions }, (_, partition) => parts.map((part) => read(partition, part, request))).flat(),
       );
-      const sorted = found
-        .flat()
-        .toSorted((a, b) => inAskOrder(order, a, b) || Number(a.isElsewhere ?? false) - Number(b.isElsewhere ?? false));
-      return sorted.filter((place, index) => !isSame(place, sorted[index - 1])).slice(0, limit);
+      const sorted = found.flat().toSorted((a, b) => inAskOrder(order, a, b));
+      const distinct = sorted.filter((place, index) => !isSame(place, sorted[index - 1])).slice(0, limit);
+      // One look has passed over all that it may: what the others found behind that is not all that is there.
+      const horizon = distinct.findIndex(({ isElsewhere }) => isElsewhere);
+      return horizon === -1 ? distinct : distinct.slice(0, horizon + 1);
     },
   };
 }

@@ -8,12 +8,16 @@ ARGV  direction (1: lowest first, -1: highest first), limit, after_at_ms and aft
 
 Returns at most `limit` entries as {member, place, member, place, …}, and before them the number of entries that it looked at and did
 not return because their asks are no longer open. Those are removed: a process of an older version closes asks and knows nothing of this index.
-A place ends in ~ if the ask has another one in an earlier set of that name: the entry only says how far this page is.
+An entry whose ask has its place in an earlier set of that name is passed over. If these are more than one look may pass over, the last entry is one
+of them, with a ~ behind its place: all before it were looked at, and the next page begins behind it.
 
 One pass over the sets. As soon as there are enough entries, a set is read only up to the last of them, so that fifty groups with a thousand asks
 each cost little more than one. ]]
 local direction, limit, after_at_ms, after_member, task_key_prefix = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 local sets_each = #ARGV - 5
+
+-- Entries that one look passes over: 2 ms of Redis.
+local PASSED_MAX = 2000
 
 local function is_before(at_ms, member, other_at_ms, other_member)
   if at_ms ~= other_at_ms then return (at_ms < other_at_ms) == (direction == 1) end
@@ -25,7 +29,18 @@ local command = direction == 1 and 'ZRANGEBYSCORE' or 'ZREVRANGEBYSCORE'
 local first = direction == 1 and '-inf' or '+inf'
 local finish = direction == 1 and '+inf' or '-inf'
 
--- Up to `limit` entries of one set, none behind the last of `best` if that is full.
+-- Whether an earlier set of the same name has it.
+local function is_elsewhere(at, member)
+  for other = at - (at - 1) % sets_each, at - 1 do
+    if redis.call('ZSCORE', KEYS[other], member) then return true end
+  end
+  return false
+end
+
+-- Nothing behind it is known: the first entry in order that was one too many to pass over.
+local passed, horizon = 0, nil
+
+-- Up to `limit` entries of one set, none behind the last of `best` if that is full, and none behind the horizon.
 local function entries_of(at, best)
   local key, offset_ms = KEYS[at], tonumber(ARGV[6 + (at - 1) % sets_each])
   local last = best[limit]
@@ -37,7 +52,17 @@ local function entries_of(at, best)
     for i = 1, #rows, 2 do
       local member, at_ms = rows[i], rows[i + 1] + offset_ms
       local is_behind = after_at_ms == '' or is_before(tonumber(after_at_ms), after_member, at_ms, member)
-      if is_behind and #found < limit then found[#found + 1] = { at_ms, member, at } end
+      if is_behind and #found < limit then
+        if horizon and is_before(horizon[1], horizon[2], at_ms, member) then return found end
+        if not is_elsewhere(at, member) then
+          found[#found + 1] = { at_ms, member }
+        elseif passed < PASSED_MAX then
+          passed = passed + 1
+        else
+          horizon = { at_ms, member }
+          return found
+        end
+      end
     end
     if #rows < 2 * limit then break end
     offset = offset + limit
@@ -64,13 +89,8 @@ for at = 1, #KEYS do
   if #found > 0 then best = merged(best, found) end
 end
 
--- Whether an earlier set of the same name has it.
-local function is_elsewhere(at, member)
-  for other = at - (at - 1) % sets_each, at - 1 do
-    if redis.call('ZSCORE', KEYS[other], member) then return true end
-  end
-  return false
-end
+-- What was found before the horizon was as near as it is now.
+while horizon and best[1] and is_before(horizon[1], horizon[2], best[#best][1], best[#best][2]) do best[#best] = nil end
 
 local reply, gone = { 0 }, 0
 for _, entry in ipairs(best) do
@@ -78,11 +98,15 @@ for _, entry in ipairs(best) do
   local task_id, ask_key = string.match(member, '^(%S+) (.+)$')
   if task_id and redis.call('HEXISTS', task_key_prefix .. task_id, 'ask:' .. ask_key) == 1 then
     reply[#reply + 1] = member
-    reply[#reply + 1] = string.format('%.0f', at_ms) .. (is_elsewhere(entry[3], member) and '~' or '')
+    reply[#reply + 1] = string.format('%.0f', at_ms)
   else
     for _, key in ipairs(KEYS) do redis.call('ZREM', key, member) end
     gone = gone + 1
   end
+end
+if horizon and #best < limit then
+  reply[#reply + 1] = horizon[2]
+  reply[#reply + 1] = string.format('%.0f', horizon[1]) .. '~'
 end
 reply[1] = gone
 return reply
