@@ -1,6 +1,7 @@
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Log, Tool } from "@parley/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openRulesFile, parseRules, RULES_BYTES_MAX, RulesError } from "./rules-file.ts";
@@ -85,6 +86,40 @@ test("a change takes effect; what is invalid, or gone, leaves the last valid rul
       "rules for approvals are invalid, the last valid ones stay in effect",
       "rules for approvals have changed",
     ]);
+  } finally {
+    stop();
+  }
+});
+
+test("a file that stays as it is is parsed once, also if it is invalid", async () => {
+  let parsed = 0;
+  const options = {
+    get askTimeoutMaxMs() {
+      parsed += 1;
+      return 86_400_000;
+    },
+  };
+  const problems: string[] = [];
+  const log = { info() {}, error: (_: object, text: string) => void problems.push(text) };
+  await put(ALLOW);
+  const rules = openRulesFile(file, options);
+  const once = parsed;
+  const stop = rules.watch({ log: log as unknown as Log, everyMs: 5 });
+  try {
+    await sleep(100);
+    expect(parsed).toBe(once);
+    await put("default: deny\nrules: [{ name: 1 }]\n");
+    await expect.poll(() => problems.length).toBe(1);
+    const twice = parsed;
+    await sleep(100);
+    expect([parsed, problems.length]).toEqual([twice, 1]);
+    // Gone and back again, it is told again.
+    await rm(file);
+    await expect.poll(() => problems.length).toBe(2);
+    await put("default: deny\nrules: [{ name: 1 }]\n");
+    await expect.poll(() => problems.length).toBe(3);
+    await put(DENY);
+    await expect.poll(() => rules.current().version).toBe(parseRules("f", DENY).version);
   } finally {
     stop();
   }

@@ -30,15 +30,13 @@ const READ_EVERY_MS = 2_000;
 
 /** Throws RulesError with all problems. */
 export function openRulesFile(file: string, options: ReadRules = {}): RulesFile {
-  let rules = parseRules(
-    file,
-    textOf(file, () => readFileSync(file, "utf8")),
-    options,
-  );
+  const first = textOf(file, () => readFileSync(file, "utf8"));
+  let rules = parseRules(file, first, options);
   return {
     current: () => rules,
     watch({ log, everyMs = READ_EVERY_MS }) {
-      let seen = rules.version;
+      // What was read last, and what it says if it is valid. Parsing fifty conditions blocks the process for a moment: only what has changed is.
+      let seen: { readonly text?: string; readonly rules?: Rules } = { text: first, rules };
       let lastProblem = "";
       let isReading = false;
       let isStopped = false;
@@ -47,12 +45,19 @@ export function openRulesFile(file: string, options: ReadRules = {}): RulesFile 
         if (isReading) return;
         isReading = true;
         try {
-          const text = await readFile(file, "utf8").catch((error: unknown) => unreadable(file, error));
-          const read = parseRules(file, text, options);
-          lastProblem = "";
+          const text = await readFile(file, "utf8").catch((error: unknown) => {
+            seen = {};
+            return unreadable(file, error);
+          });
           // Half of a file may be valid: a change counts once two readings agree.
-          const isWhole = read.version === seen;
-          seen = read.version;
+          const isWhole = text === seen.text;
+          if (!isWhole) {
+            seen = { text };
+            seen = { text, rules: parseRules(file, text, options) };
+          }
+          const { rules: read } = seen;
+          if (!read) return;
+          lastProblem = "";
           if (isStopped || read.version === rules.version || !isWhole) return;
           rules = read;
           log.info({ version: read.version, dryRun: read.isDryRun }, "rules for approvals have changed");
