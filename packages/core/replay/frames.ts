@@ -11,6 +11,8 @@ export interface CallSite extends NodeJS.CallSite {
 /** If others follow promises too, Node.js calls all of them from here. */
 const HOOKS = "node:internal/promise_hooks";
 const HOOKS_FRAMES = 2;
+/** As it was the last time: a second look at the stack costs as much as the first. */
+let areOthersFollowing = false;
 
 const keepSites = (_error: Error, sites: readonly NodeJS.CallSite[]) => sites;
 
@@ -19,9 +21,11 @@ export function frames(limit: number, below: (...given: never[]) => unknown): re
   const { prepareStackTrace, stackTraceLimit } = Error;
   try {
     Error.prepareStackTrace = keepSites;
-    const sites = sitesAbove(limit, below);
-    if (!sites.some(isOfHooks)) return sites;
-    return sitesAbove(limit + HOOKS_FRAMES, below).filter((site) => !isOfHooks(site));
+    const sites = sitesAbove(areOthersFollowing ? limit + HOOKS_FRAMES : limit, below);
+    const isComplete = areOthersFollowing;
+    areOthersFollowing = sites.some(isOfHooks);
+    if (!areOthersFollowing) return sites.slice(0, limit);
+    return (isComplete ? sites : sitesAbove(limit + HOOKS_FRAMES, below)).filter((site) => !isOfHooks(site));
   } finally {
     Error.prepareStackTrace = prepareStackTrace;
     Error.stackTraceLimit = stackTraceLimit;
