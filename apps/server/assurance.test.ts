@@ -4,11 +4,11 @@
  */
 import type { Caller } from "@parley/core";
 import { catalogue, defineTool, type AboutOptions } from "@parley/sdk";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { rpc } from "./client.fixture.ts";
-import { callerNamed, deploy, type Front } from "./deployment.fixture.ts";
+import { callerNamed, closedLater, type Deploy, deploy, type Front } from "./deployment.fixture.ts";
 import type { Authenticate } from "./front-end/caller.ts";
 import { openSession } from "./session-client.fixture.ts";
 
@@ -77,7 +77,7 @@ const authenticate: Authenticate = ({ headers }) => {
   return callerNamed(name, { authenticatedBy: "oidc", groups: name === "ann" ? [] : ["finance"] });
 };
 
-async function subject(tool: string, principal = "ann") {
+async function deployed(more: Pick<Deploy, "atEnd"> = {}) {
   const visit: Authenticate = async (request) => {
     const login = LOGINS[String(request.headers["x-login"] ?? "by a token")]?.(Date.now());
     return { ...(await authenticate(request)), ...(login && { assurance: "login", login }) };
@@ -85,6 +85,7 @@ async function subject(tool: string, principal = "ann") {
   const again = (required: object, back: string) =>
     `/login?${new URLSearchParams({ back, required: JSON.stringify(required) }).toString()}`;
   const { fronts, services, logged } = await deploy({
+    ...more,
     catalogue: asking,
     fronts: 1,
     authenticate,
@@ -92,6 +93,11 @@ async function subject(tool: string, principal = "ann") {
     visitors: { authenticate: visit, ticket: undefined, again },
   });
   const [front] = fronts as [Front];
+  return { front, services, logged };
+}
+
+async function subject(tool: string, { principal = "ann", on }: { principal?: string; on?: Awaited<ReturnType<typeof deployed>> } = {}) {
+  const { front, services, logged } = on ?? (await deployed());
   const { result } = await rpc(front, "tools/call", { name: tool, arguments: {} }, { principal: "ann" });
   const taskId = String(result!["taskId"]);
   await until(async () => (await services.store.load(taskId))?.status === "input_required");
@@ -187,9 +193,14 @@ const DOORS: readonly { readonly name: string; readonly by: "token" | "model"; k
 ];
 
 describe.each(DOORS)("$name", ({ name, by, knock }) => {
+  const shared = closedLater();
+  let on: Awaited<ReturnType<typeof deployed>>;
+  beforeAll(async () => void (on = await deployed(shared)));
+  afterAll(shared.close);
+
   test.each(EACH)("takes an answer that needs %s, or names the door that would", async (required) => {
     const isTaken = required === "nothing" || (required === "token" && by === "token");
-    const at = await subject(required);
+    const at = await subject(required, { on });
     const before = await at.services.store.load(at.taskId);
     const [receipt, sentence] = await knock(at);
     if (isTaken) return expect([receipt, sentence]).toEqual([name.startsWith("a preview") ? "valid" : "accepted", expect.any(String)]);
@@ -224,8 +235,9 @@ for (const required of EACH) Object.assign(TAKEN, { [required]: [...TAKEN[requir
 
 describe("a page", () => {
   test.each(EACH)("takes an answer that needs %s from those who logged in so, and sends all others to their login", async (required) => {
+    const on = await deployed();
     for (const login of Object.keys(LOGINS)) {
-      const at = await subject(required);
+      const at = await subject(required, { on });
       const isTaken = TAKEN[required].includes(login);
       const { text: page } = await onPage(at, login);
       expect([login, page.includes('name="f0"'), page.includes("Log in again")]).toEqual([login, isTaken, !isTaken]);
@@ -251,7 +263,7 @@ describe("a page", () => {
   });
 
   test("of a question to several counts only the acceptances of those who logged in as it needs", async () => {
-    const at = await subject("recent-of-two", "bob");
+    const at = await subject("recent-of-two", { principal: "bob" });
     expect((await onPage(at, "a login 16 minutes ago", { f0: "2", action: "accept" })).status).toBe(403);
     expect((await onPage(at, FITTING, { f0: "2", action: "accept" })).status).toBe(200);
     expect((await onPage({ ...at, principal: "cid" }, "by a token", { f0: "2", action: "accept" })).status).toBe(403);
@@ -259,7 +271,7 @@ describe("a page", () => {
   });
 
   test("lets those who must log in first comment and claim", async () => {
-    const at = await subject("recent-of-finance", "bob");
+    const at = await subject("recent-of-finance", { principal: "bob" });
     expect((await onPage(at, "a login 16 minutes ago", { action: "comment", text: "Why?" })).status).toBe(200);
     expect((await at.services.store.load(at.taskId))?.asks[0]?.thread?.comments).toBe(1);
   });
@@ -267,7 +279,7 @@ describe("a page", () => {
 
 describe("the inbox", () => {
   test("shows the login in place of the form, and answers a batch without what needs another login", async () => {
-    const at = await subject("recent-of-finance", "bob");
+    const at = await subject("recent-of-finance", { principal: "bob" });
     const get = async (path: string, login: string) =>
       await (await fetch(`${new URL(at.front.url).origin}${path}`, { headers: { "x-principal": "bob", "x-login": login } })).text();
     const id = `${at.taskId}/q`;
@@ -282,7 +294,7 @@ describe("the inbox", () => {
 describe("what a client reads of a question that its person answers elsewhere", () => {
   test.each(["caller", "finance"])("is no form, but where it is answered (%s)", async (of) => {
     const principal = of === "caller" ? "ann" : "bob";
-    const at = await subject(of === "caller" ? "recent" : "recent-of-finance", principal);
+    const at = await subject(of === "caller" ? "recent" : "recent-of-finance", { principal });
     const { result } = await rpc(at.front, "tasks/get", { taskId: at.taskId }, { principal });
     expect(result).not.toHaveProperty("inputRequests.q");
     const sentence = `Waiting for your answer to "How many?": the answer needs a login in a browser, at most 15 minutes ago: answer on the page ${PUBLIC}/asks/${at.taskId}/q, after logging in there.`;
@@ -293,7 +305,7 @@ describe("what a client reads of a question that its person answers elsewhere", 
   });
 
   test("is what it needs, in a list and by itself", async () => {
-    const at = await subject("recent-of-finance", "bob");
+    const at = await subject("recent-of-finance", { principal: "bob" });
     const get = async (path: string) =>
       (await (await fetch(`${new URL(at.front.url).origin}/api/v1${path}`, { headers: { "x-principal": "bob" } })).json()) as {
         readonly asks?: readonly object[];

@@ -104,6 +104,8 @@ export interface Deploy {
   readonly telemetry?: Telemetry;
   /** If false, no worker takes runs. */
   readonly worker?: boolean;
+  /** Takes what closes it. By default, it is closed when the test ends. */
+  readonly atEnd?: (close: () => Promise<void> | void) => void;
 }
 
 const SECRET = "a secret that every front end of this test knows";
@@ -114,8 +116,12 @@ export function callerNamed(principal: string, more: Partial<Caller> = {}): Call
   return { principal, tenant: "default", scopes: [], authenticatedBy: "test", names: [principal], groups: [], roles: [], ...more };
 }
 
+/** One for all: it remembers what it has compiled, and tests ask for the same few forms. */
+const VALIDATE = createValidator();
+
 /** Starts a deployment, which is closed when the test ends. */
 export async function deploy(request: Deploy): Promise<Deployment> {
+  const { atEnd = onTestFinished } = request;
   let skippedMs = 0;
   const clock = { ...systemClock, now: () => Date.now() + skippedMs };
   const memory = createMemoryWakeUps();
@@ -162,7 +168,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
     scope: createScope(),
     ids,
     digest: sha256Digest,
-    validate: createValidator(),
+    validate: VALIDATE,
     log: { debug: write, info: write, warn: write, error: write },
     settings: { ...DEFAULT_SETTINGS, renewEveryMs: 10, ...request.settings },
   };
@@ -170,7 +176,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
   const watching: Services = { ...services, foresee: foreseeEdits({ store, catalogues, clock: services.clock }) };
   if (request.worker !== false) {
     const worker = queue.consume({ concurrency: 20, run: async (ref) => void (await runTask(services, catalogues.runnable(), ref)) });
-    onTestFinished(() => worker.close());
+    atEnd(() => worker.close());
   }
 
   const stored = request.sessions ?? createMemorySessions({ clock, wakeUps: memory });
@@ -187,7 +193,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
   };
   const repeats = createMemoryRepeats();
   const silent: (string | undefined)[] = [];
-  onTestFinished(() => expect(silent, "requests whose 429 does not say when to come back").toEqual([]));
+  atEnd(() => expect(silent, "requests whose 429 does not say when to come back").toEqual([]));
   const fronts: Front[] = [];
   for (let index = 0; index < (request.fronts ?? 2); index += 1) {
     const app = await buildApp({
@@ -235,7 +241,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       });
     });
     await app.server.listen({ host: "127.0.0.1", port: 0 });
-    onTestFinished(() => app.close());
+    atEnd(() => app.close());
     fronts.push({
       app,
       url: `${app.server.listeningOrigin}/mcp`,
@@ -245,6 +251,17 @@ export async function deploy(request: Deploy): Promise<Deployment> {
     });
   }
   return { fronts, services, sessions, logged, sessionTouched: () => touched.promise, skip: (ms) => void (skippedMs += ms) };
+}
+
+/** For a deployment that the tests of a file or a `describe` share: `atEnd` for it, and what closes it, for `afterAll`. */
+export function closedLater(): { readonly atEnd: NonNullable<Deploy["atEnd"]>; readonly close: () => Promise<void> } {
+  const closers: (() => Promise<void> | void)[] = [];
+  return {
+    atEnd: (close) => void closers.push(close),
+    async close() {
+      for (const each of closers.toReversed()) await each();
+    },
+  };
 }
 
 /** Makes the next call of a method wait until `resolve` is called, as it would while Redis is unavailable. */

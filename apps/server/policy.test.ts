@@ -4,11 +4,11 @@
  */
 import type { Caller, Services } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { type Message, rpc, stream } from "./client.fixture.ts";
-import { callerNamed, deploy, type Front } from "./deployment.fixture.ts";
+import { callerNamed, closedLater, type Deploy, deploy, type Front } from "./deployment.fixture.ts";
 import { openSession, type SessionClient } from "./session-client.fixture.ts";
 
 const PEOPLE: Record<string, Caller> = {
@@ -57,8 +57,9 @@ const tools = catalogue([
   defineTool({ name: "cancelled", run: (_args, ctx) => ctx.sleep("nap", "1 hour").then(() => "slept") }),
 ]);
 
-async function subject() {
+async function subject(more: Pick<Deploy, "atEnd"> = {}) {
   const { fronts, services } = await deploy({
+    ...more,
     catalogue: tools,
     fronts: 1,
     authenticate: ({ headers }) => PEOPLE[String(headers["x-principal"])] ?? callerNamed("nobody"),
@@ -333,9 +334,15 @@ const DOORS: readonly Door[] = [
 /** A tool that threw ends its task with a result. */
 STATES["failed"] = { asks: [], status: "completed" };
 
+/** All doors lead to one deployment, with a task of its own for each who knocks. */
+const shared = closedLater();
+let at: Awaited<ReturnType<typeof subject>>;
+beforeAll(async () => void (at = await subject(shared)));
+afterAll(shared.close);
+
 describe.each(DOORS)("$name", ({ knock, due }) => {
   test.each(STATE_NAMES)("%s", async (state) => {
-    const { front, taskIn, services } = await subject();
+    const { front, taskIn, services } = at;
     for (const role of ROLES) {
       const taskId = await taskIn(state);
       const before = await services.store.load(taskId);
@@ -348,7 +355,7 @@ describe.each(DOORS)("$name", ({ knock, due }) => {
   });
 
   test("a stranger gets the same response for another caller's task as for a task that never existed", async () => {
-    const { front, taskIn } = await subject();
+    const { front, taskIn } = at;
     for (const role of ROLES.filter(isStranger)) {
       const [foreign, unknown] = [await taskIn("asks-both"), await taskIn("unknown")];
       const responsesTo = async (taskId: string) => {

@@ -160,8 +160,8 @@ async function subject(): Promise<Subject> {
   const stored: Catalogue = { ...offered, tools: new Map([...offered.tools, ["remote", remote], ["taskless", taskless]]) };
   const standing = createMemoryStandingApprovals();
   const recorders = { approvals: createMemoryApprovalRecord(), standing, now: Date.now };
-  const opened = async () => (await gateOf(RULES)).wrap(fixedCatalogue(stored), recorders);
-  let catalogues = await opened();
+  const opened = (gate: OpenedGate) => gate.wrap(fixedCatalogue(stored), recorders);
+  let catalogues = opened(await (sharedGate ??= gateOf(RULES)));
   const authenticate: Authenticate = ({ headers }) => PEOPLE[String(headers["x-principal"]) as Who] ?? callerNamed("nobody");
   const { fronts, services } = await deploy({
     catalogue: { current: (caller) => catalogues.current(caller), runnable: () => catalogues.runnable() },
@@ -181,7 +181,7 @@ async function subject(): Promise<Subject> {
     front,
     there,
     acted,
-    restart: async () => void (catalogues = await opened()),
+    restart: async () => void (catalogues = opened(await gateOf(RULES))),
     call: (name, args = {}, options = {}) => rpc(front, "tools/call", { name, arguments: args }, { principal: "ann", ...options }),
     async begun(held) {
       const before = created.length;
@@ -209,6 +209,9 @@ async function subject(): Promise<Subject> {
     },
   };
 }
+
+/** Nothing of a call is kept in it: reading the rules takes longer than most tests. */
+let sharedGate: Promise<OpenedGate> | undefined;
 
 let files = 0;
 async function gateOf(rules: string): Promise<OpenedGate> {
