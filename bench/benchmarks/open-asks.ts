@@ -1,6 +1,6 @@
 /**
- * Whether anything of the inbox grows with the number of open questions: the list and the count of a person in one group, and of one in fifty, by the
- * API of a front end, and Redis memory per task whose question is put to a group.
+ * Whether anything of the inbox grows with the number of open questions: lists, filters and the count of a person in one group, of one in fifty, and of
+ * one who is asked in a thousand tasks of their own, by the API of a front end, and Redis memory per task whose question is put to a group.
  *
  * A client parks one task. The store writes the others, as in growth.ts.
  */
@@ -17,8 +17,13 @@ import { fill, SILENT, told } from "./growth.ts";
 
 const PUBLIC_URL = "http://parley.example";
 const GROUPS = 1_000;
-const PEOPLE = { one: 1, fifty: 50 } as const;
-const READS = 300;
+/** And how many groups each is in. The third has OWN_TASKS of their own, and hears of nothing else. */
+const PEOPLE = { one: 1, fifty: 50, owner: 0 } as const;
+type Person = keyof typeof PEOPLE;
+const OWN_TASKS = 1_000;
+const READS = 100;
+/** The page that `deep` reads, by its cursor. */
+const DEEP = 10;
 /** Questions that each person has put aside, the oldest of theirs: every list and count passes them over. */
 const ASIDE = 40;
 const LOOKS = {
@@ -26,10 +31,33 @@ const LOOKS = {
   byDeadline: "asks?limit=50&order=deadline",
   byDue: "asks?limit=50&order=due",
   byPriority: "asks?limit=50&order=priority",
+  newest: "asks?limit=50&order=newest",
+  deep: "asks?limit=50",
+  urgent: "asks?limit=50&priority=urgent",
+  ofNoTool: "asks?limit=50&tool=none",
   aside: "asks?limit=50&snoozed=only",
   count: "asks/count",
 } as const;
 type Look = keyof typeof LOOKS;
+
+const WHAT: Readonly<Record<Look, string>> = {
+  list: "a page of 50, oldest first",
+  byDeadline: "a page of 50 by deadline",
+  byDue: "a page of 50 by when they are wanted",
+  byPriority: "a page of 50 by priority",
+  newest: "a page of 50, newest first",
+  deep: `page ${DEEP}, oldest first`,
+  urgent: "a page of 50 that are urgent, one in eight",
+  ofNoTool: "a page of a tool that asks nothing, which examines 500",
+  aside: `the ${ASIDE} that are put aside`,
+  count: "the count",
+};
+const FIGURES = {
+  p50: { unit: "ms", target: atMost(20, "ms") },
+  p99: { unit: "ms" },
+  "CPU of Redis": { unit: "ms" },
+  "Redis commands": { unit: "" },
+} as const;
 
 /** Of each group in turn: most questions say neither when they are wanted nor how urgent they are. */
 const ABOUT: readonly (AskAbout | undefined)[] = [
@@ -44,7 +72,7 @@ const ABOUT: readonly (AskAbout | undefined)[] = [
 ];
 
 export function openAsks({ quick, million }: { quick: boolean; million: boolean }): Benchmark {
-  const sizes = [1_000, 10_000, ...(quick ? [] : [100_000]), ...(million ? [1_000_000] : [])];
+  const sizes = million ? [1_000, 1_000_000] : [1_000, 10_000, ...(quick ? [] : [100_000])];
   return {
     name: "asks",
     group: `Open questions, put to one of ${told(GROUPS)} groups each`,
@@ -58,6 +86,7 @@ export function openAsks({ quick, million }: { quick: boolean; million: boolean 
         PARLEY_AUTH_GROUPS_CLAIM: "groups",
         PARLEY_PUBLIC_URL: PUBLIC_URL,
         PARLEY_QUOTA_READS: "1000000",
+        PARLEY_QUOTA_CALLS: "1000000",
       });
       const exp = Math.floor(Date.now() / 1_000) + 7_200;
       const groupsOf = (count: number) => Array.from({ length: count }, (_, at) => groupOf(7 * at));
@@ -65,14 +94,14 @@ export function openAsks({ quick, million }: { quick: boolean; million: boolean 
         await Promise.all(
           Object.entries(PEOPLE).map(async ([who, count]) => [who, await issuer.token({ sub: who, groups: groupsOf(count), exp })]),
         ),
-      ) as Record<keyof typeof PEOPLE, string>;
-      const read = async (who: keyof typeof PEOPLE, path: string): Promise<Record<string, unknown>> => {
+      ) as Record<Person, string>;
+      const read = async (who: Person, path: string): Promise<Record<string, unknown>> => {
         const response = await fetch(`${here.url}/api/v1/${path}`, { headers: { authorization: `Bearer ${tokens[who]}` } });
         if (response.status !== 200) throw new Error(`the list is refused: ${response.status} ${await response.text()}`);
         return (await response.json()) as Record<string, unknown>;
       };
       /** Until so many are. */
-      const putAside = async (who: keyof typeof PEOPLE): Promise<void> => {
+      const putAside = async (who: Person): Promise<void> => {
         const { asks: before } = (await read(who, LOOKS.aside)) as { asks: unknown[] };
         const { asks } = (await read(who, LOOKS.list)) as { asks: { taskId: string; key: string }[] };
         const until = new Date(Date.now() + 3_600_000).toISOString();
@@ -87,6 +116,19 @@ export function openAsks({ quick, million }: { quick: boolean; million: boolean 
       };
       const client = createClient(`${frontEnd.url}/mcp`, 1);
       const backend = await connectRedis({ url: redisUrl }, { log: SILENT });
+      const owner = createClient(`${here.url}/mcp`, 20, tokens.owner);
+      await inParallel(20, some(OWN_TASKS), async () => void (await parked(owner)));
+      owner.close();
+      /** The path of a page behind others. */
+      const pathOf = async (who: Person, look: Look): Promise<string> => {
+        let path: string = LOOKS[look];
+        for (let page = 1; look === "deep" && page < DEEP; page += 1) {
+          const { nextCursor } = (await read(who, path)) as { nextCursor?: string };
+          if (nextCursor === undefined) break;
+          path = `${LOOKS[look]}&cursor=${encodeURIComponent(nextCursor)}`;
+        }
+        return path;
+      };
       const model = await backend.store.load((await parked(client)).taskId);
       if (!model) throw new Error("there is no task to write more of");
 
@@ -106,24 +148,29 @@ export function openAsks({ quick, million }: { quick: boolean; million: boolean 
             bytes += (await usedMemory(redis)) - before;
             filled = size;
             figures[`bytes@${size}`] = bytes / size;
-            for (const who of ["one", "fifty"] as const) {
+            for (const who of Object.keys(PEOPLE) as Person[]) {
               await putAside(who);
-              const asked = PEOPLE[who] * Math.floor(size / GROUPS);
+              const asked = who === "owner" ? some(OWN_TASKS) : PEOPLE[who] * Math.floor(size / GROUPS);
               const aside = Math.min(ASIDE, asked);
               for (const [look, expected] of [
                 ["list", Math.min(50, asked - aside)],
                 ["aside", aside],
+                ["ofNoTool", 0],
               ] as const) {
                 const { asks } = (await read(who, LOOKS[look])) as { asks: unknown[] };
                 if (asks.length !== expected)
                   throw new Error(`${who} of ${size} sees ${asks.length} questions (${look}), and not ${expected}`);
               }
               for (const look of Object.keys(LOOKS) as Look[]) {
+                const path = await pathOf(who, look);
                 const used = await redisStatistics(redis);
-                const { latencies } = await inParallel(1, some(READS), async () => void (await read(who, LOOKS[look])));
-                figures[`${look}.${who}.p50@${size}`] = median(latencies);
-                figures[`${look}.${who}.p99@${size}`] = quantile(latencies, 0.99);
-                figures[`${look}.${who}.redis@${size}`] = ((await redisStatistics(redis)).redisCpuMs - used.redisCpuMs) / latencies.length;
+                const { latencies } = await inParallel(1, some(READS), async () => void (await read(who, path)));
+                const { redisCpuMs, commands } = await redisStatistics(redis);
+                const of = (figure: keyof typeof FIGURES) => `${look}.${who}.${figure}@${size}`;
+                figures[of("p50")] = median(latencies);
+                figures[of("p99")] = quantile(latencies, 0.99);
+                figures[of("CPU of Redis")] = (redisCpuMs - used.redisCpuMs) / latencies.length;
+                figures[of("Redis commands")] = (commands - used.commands) / latencies.length;
               }
             }
           }
@@ -138,23 +185,18 @@ export function openAsks({ quick, million }: { quick: boolean; million: boolean 
     },
     metrics: [
       ...sizes.map((size): Metric => ({ metric: `Redis memory per task at ${told(size)}`, figure: `bytes@${size}`, unit: "B" })),
-      ...(Object.keys(PEOPLE) as (keyof typeof PEOPLE)[]).flatMap((who) =>
-        [
-          { look: "list", what: "a page of 50, oldest first" },
-          { look: "byDeadline", what: "a page of 50 by deadline" },
-          { look: "byDue", what: "a page of 50 by when they are wanted" },
-          { look: "byPriority", what: "a page of 50 by priority" },
-          { look: "aside", what: `the ${ASIDE} that are put aside` },
-          { look: "count", what: "the count" },
-        ].flatMap(({ look, what }) =>
-          sizes.flatMap((size): Metric[] => {
-            const of = `${what}, for a person in ${who} group${who === "one" ? "" : "s"}, of ${told(size)}`;
-            return [
-              { metric: `${of}, p50`, figure: `${look}.${who}.p50@${size}`, unit: "ms", target: atMost(20, "ms") },
-              { metric: `${of}, p99`, figure: `${look}.${who}.p99@${size}`, unit: "ms" },
-              { metric: `${of}, CPU of Redis`, figure: `${look}.${who}.redis@${size}`, unit: "ms" },
-            ];
-          }),
+      ...(Object.entries(PEOPLE) as [Person, number][]).flatMap(([who, groups]) =>
+        (Object.keys(LOOKS) as Look[]).flatMap((look) =>
+          sizes.flatMap((size) =>
+            (Object.keys(FIGURES) as (keyof typeof FIGURES)[]).map((figure): Metric => {
+              const whose = who === "owner" ? `with ${told(OWN_TASKS)} tasks of their own` : `in ${groups} group${groups === 1 ? "" : "s"}`;
+              return {
+                metric: `${WHAT[look]}, for a person ${whose}, of ${told(size)}, ${figure}`,
+                figure: `${look}.${who}.${figure}@${size}`,
+                ...FIGURES[figure],
+              };
+            }),
+          ),
         ),
       ),
     ],
