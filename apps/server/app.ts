@@ -171,6 +171,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     pageSize: facts.pageSize,
     log,
     ...(services.outbox && { occurrences: followOccurrences({ ...services, outbox: services.outbox }) }),
+    passedOn: async (caller, name) => (await catalogues.current(caller)).passedOn?.get(name),
     ...(deps.desk && { desk: deps.desk }),
     // Without identity, the address of a page is a credential, and models read events.
     ...(pages.visitors.ticket === undefined && { urlOf: addresses.urlOf }),

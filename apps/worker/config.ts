@@ -97,6 +97,7 @@ export function workerConfig(environment: z.output<typeof WORKER_SETTINGS>) {
       secretNames: environment.PARLEY_SECRET_NAMES,
       usesProposedNames: environment.PARLEY_TOOL_APPROVAL,
     },
+    upstreamsFile: environment.PARLEY_UPSTREAMS,
     upstreams:
       environment.PARLEY_UPSTREAMS === undefined
         ? undefined

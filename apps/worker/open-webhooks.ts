@@ -2,7 +2,15 @@
 import { followOccurrences, type Log, type Services } from "@parley/core";
 import { type DepositSeal, subscriptionSeal } from "@parley/node";
 import type { RedisBackend } from "@parley/redis";
-import { type Delivery, type DeliveryState, deliverTo, readWebhooks, serveSubscriptions, targetOf } from "@parley/webhooks";
+import {
+  type Delivery,
+  type DeliveryState,
+  deliverTo,
+  readWebhooks,
+  type ServeSubscriptions,
+  serveSubscriptions,
+  targetOf,
+} from "@parley/webhooks";
 
 /** Nobody waits for a webhook as for a stream. */
 const READ_EVERY_MS = 500;
@@ -13,6 +21,7 @@ export interface OpenWebhooks {
   readonly services: Pick<Services, "store" | "digest" | "clock"> & { readonly log: Log };
   readonly redis: RedisBackend;
   readonly seal: DepositSeal;
+  readonly passedOn: ServeSubscriptions["passedOn"];
   /** Clients' receivers may be in the deployment's own network. */
   readonly isPrivate: boolean;
   /** Address at which people reach the server. */
@@ -23,7 +32,17 @@ export interface OpenWebhooks {
 }
 
 /** Throws WebhooksError. Returns what stops it. */
-export function openWebhooks({ file, services, redis, seal, isPrivate, publicUrl, count, show }: OpenWebhooks): () => Promise<void> {
+export function openWebhooks({
+  file,
+  services,
+  redis,
+  seal,
+  passedOn,
+  isPrivate,
+  publicUrl,
+  count,
+  show,
+}: OpenWebhooks): () => Promise<void> {
   const { outbox } = redis;
   if (!outbox) throw new Error("webhooks without an outbox: the settings do not allow it");
   const webhooks = file ? readWebhooks(file.file, file.variables) : [];
@@ -53,6 +72,7 @@ export function openWebhooks({ file, services, redis, seal, isPrivate, publicUrl
       subscriptions: redis.subscriptions.sealedBy(subscriptionSeal(seal)),
       open: (id, sealed) => seal.open(id, "subscription", sealed),
       isPrivate,
+      passedOn,
       count: (result) => count("subscriptions", result),
     }),
   );

@@ -49,6 +49,7 @@ async function start(text: string) {
       secrets: ["a secret of at least thirty-two characters"],
       logLevel: "silent",
       file: { file: fileOf(text), variables: { SECRET } },
+      upstreams: undefined,
       isPrivate: true,
       publicUrl: undefined,
     },

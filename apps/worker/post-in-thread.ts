@@ -18,6 +18,8 @@ export interface PostWith {
   readonly logLevel: string;
   /** The operator's, and what it may refer to. */
   readonly file: { readonly file: string; readonly variables: NodeJS.ProcessEnv } | undefined;
+  /** The file of upstreams, of whose events clients may have subscribed. */
+  readonly upstreams: string | undefined;
   readonly isPrivate: boolean;
   readonly publicUrl: string | undefined;
 }
@@ -90,7 +92,7 @@ export async function postInThread(given: PostWith, { log, count, show, broke }:
 
 // ── in the thread ──────────────────────────────────────────────────────────────────────────────────────────────
 
-async function serve({ redis: settings, secrets, logLevel, ...given }: PostWith): Promise<void> {
+async function serve({ redis: settings, secrets, logLevel, upstreams: file, ...given }: PostWith): Promise<void> {
   // Elsewhere the whole process would get it.
   if (process.platform === "linux") setPriority(NICE);
   const say = (message: Message) => parentPort?.postMessage(message);
@@ -109,8 +111,11 @@ async function serve({ redis: settings, secrets, logLevel, ...given }: PostWith)
     clock: { ...node.systemClock, now: redis.now },
     log,
   };
+  // A leaf: loaded only if there are upstreams.
+  const upstreams = file === undefined ? undefined : await (await import("./hear-upstreams.ts")).hearUpstreams(file, redis);
   const stop = openWebhooks({
     ...given,
+    passedOn: upstreams?.passedOn,
     services,
     redis,
     seal: node.depositSeal(await node.agreedSecrets(secrets, redis.secret)),
@@ -119,6 +124,7 @@ async function serve({ redis: settings, secrets, logLevel, ...given }: PostWith)
   });
   parentPort?.once("message", () => {
     void stop()
+      .then(() => upstreams?.close())
       .then(() => redis.close())
       .finally(() => process.exit());
   });

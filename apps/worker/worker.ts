@@ -159,6 +159,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
           secrets: config.secrets,
           logLevel: config.logLevel,
           file: config.webhooks,
+          upstreams: config.upstreamsFile,
           isPrivate: config.subscriptionsPrivate,
           publicUrl: config.publicUrl,
         },

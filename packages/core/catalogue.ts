@@ -6,6 +6,7 @@ import type { Caller } from "./callers/caller.ts";
 import type { Taker } from "./callers/shares.ts";
 import type { Effects } from "./effects.ts";
 import type { Journal, KeyedEntry } from "./journal.ts";
+import type { PassedOnType } from "./ports/passed-on.ts";
 import type { Limit } from "./ports/slots.ts";
 import type { ClientCapabilities, FeedItem, Json, JsonObject, Owed, Violation } from "./task.ts";
 
@@ -35,6 +36,8 @@ export interface Catalogue {
   readonly templates: readonly ResourceTemplate[];
   /** Resources that are not listed, because only results name them. They are looked up last. */
   readonly unlisted?: readonly UnlistedResources[];
+  /** Event types of upstreams, by their names here. */
+  readonly passedOn?: ReadonlyMap<string, PassedOnType>;
   /** For models: what upstreams say of themselves. */
   readonly instructions?: string;
   /** Tools, prompts and resources may come later: those of upstreams that have not been listed yet. */

@@ -88,6 +88,7 @@ export * from "./use-cases/watch-task.ts";
 export * from "./use-cases/read-timeline.ts";
 export * from "./use-cases/read-occurrences.ts";
 export * from "./use-cases/follow-occurrences.ts";
+export * from "./use-cases/follow-passed-on.ts";
 export * from "./use-cases/answer-task.ts";
 export * from "./use-cases/only-ask.ts";
 export { recordAnswer } from "./use-cases/record-answer.ts";

@@ -12,6 +12,7 @@ export type * from "./ports/ids.ts";
 export type * from "./ports/deposits.ts";
 export type * from "./ports/outbox.ts";
 export type * from "./ports/subscriptions.ts";
+export type * from "./ports/passed-on.ts";
 export type * from "./ports/claims.ts";
 export type { RepeatedRequest, Repeats } from "./ports/repeats.ts";
 export type { Snooze, Snoozes, SnoozingPerson } from "./ports/snoozes.ts";

@@ -35,8 +35,8 @@ export type Rejected = { readonly type: "rejected" } & Reply;
  * notifications are whole messages. Each family adds the answers to its own methods.
  */
 export interface Encoder {
-  /** The event types of the server. */
-  eventList(): object;
+  /** One page of the event types of the server and its upstreams. Throws ParleyError INVALID_CURSOR. */
+  eventList(catalogue: Catalogue, cursor?: string): object;
   /** A result with this content, for requests whose answers are the same in all revisions. */
   answer(about: object): object;
   /** One page. Throws ParleyError INVALID_CURSOR. The other three lists do the same. */

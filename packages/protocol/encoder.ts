@@ -43,7 +43,7 @@ export function commonEncoder(facts: ServerFacts, words: Words): Encoder {
   const callResult = (result: JsonObject) => answer(words.toolResult(result));
   return {
     answer: (about) => answer(about),
-    eventList: () => answer(eventTypes(facts.events ?? [])),
+    eventList: (catalogue, cursor) => answer(eventTypes(catalogue, { delivery: facts.events ?? [], size: facts.pageSize, cursor })),
     toolList: (catalogue, cursor) => answer(pages.toolList(catalogue, cursor), keep(catalogue)),
     promptList: (catalogue, cursor) => answer(pages.promptList(catalogue, cursor), keep(catalogue)),
     resourceList: (catalogue, cursor) => answer(pages.resourceList(catalogue, cursor), keep(catalogue)),

@@ -4,9 +4,11 @@
  * Source: SEP-3415, `io.modelcontextprotocol/events`. An event type of the extension is an occurrence here; `ctx.event`, with which a tool waits for
  * another system, is something else.
  */
-import { OCCURRENCES, OCCURRENCE_TYPES, type Occurrence } from "@parley/core";
+import { type Catalogue, type JsonObject, OCCURRENCES, OCCURRENCE_TYPES } from "@parley/core";
 import type { EventsRequest, ListEvents, PollEvents, StreamEvents, SubscribeEvents, UnsubscribeEvents } from "./intents.ts";
 import { isObject, notificationMessage, type RequestId, type RpcNotification, type Wire } from "./json-rpc.ts";
+import { type ListItem, present } from "./list-items.ts";
+import { page } from "./page.ts";
 import { BadParams, cursorOf, isString, member, optional, required } from "./params.ts";
 
 export const EVENTS_EXTENSION = "io.modelcontextprotocol/events";
@@ -70,12 +72,38 @@ function isDuration(value: unknown): value is number {
   return typeof value === "number" && Number.isFinite(value) && value >= 0;
 }
 
-export function eventTypes(delivery: readonly DeliveryMode[]): object {
-  return { events: OCCURRENCE_TYPES.map((name) => ({ name, ...OCCURRENCES[name], delivery })) };
+export interface EventTypes {
+  readonly delivery: readonly DeliveryMode[];
+  readonly size: number;
+  readonly cursor: string | undefined;
+}
+
+/** This deployment's own on the first page, those of upstreams after them. Throws ParleyError INVALID_CURSOR. */
+export function eventTypes({ passedOn }: Pick<Catalogue, "passedOn">, { delivery, size, cursor }: EventTypes): object {
+  const own = OCCURRENCE_TYPES.map((name) => ({ name, ...OCCURRENCES[name] }));
+  const others = [...(passedOn?.values() ?? [])]
+    .filter(({ name }) => !Object.hasOwn(OCCURRENCES, name))
+    .map(({ name, description, inputSchema, payloadSchema, meta }) =>
+      present({ name, description, inputSchema, payloadSchema, _meta: meta }),
+    );
+  const { items, ...rest } = page<ListItem>([...own, ...others], {
+    key: ({ name }) => String(name),
+    size: Math.max(size, own.length),
+    cursor,
+  });
+  return { events: items.map((item) => ({ ...item, delivery })), ...rest };
+}
+
+/** An event, by the name under which it is heard. */
+export interface Heard {
+  readonly id: string;
+  readonly type: string;
+  readonly atMs: number;
+  readonly data: JsonObject;
 }
 
 /** An EventOccurrence. */
-export function eventOf({ id, type, atMs, data }: Occurrence, cursor?: string): object {
+export function eventOf({ id, type, atMs, data }: Heard, cursor?: string | null): object {
   const common = { eventId: id, name: type, timestamp: new Date(atMs).toISOString(), data };
   return cursor === undefined ? common : { ...common, cursor };
 }
@@ -85,9 +113,9 @@ export function eventStream(id: RequestId) {
   const say = (what: string, params: object): RpcNotification =>
     notificationMessage(`notifications/events/${what}`, { ...params, _meta: { [SUBSCRIPTION_ID]: id } });
   return {
-    active: (cursor: string, truncated: boolean) => say("active", { cursor, truncated }),
-    event: (occurrence: Occurrence, cursor: string) => say("event", eventOf(occurrence, cursor)),
-    heartbeat: (cursor: string) => say("heartbeat", { cursor }),
+    active: (cursor: string | null, truncated: boolean) => say("active", { cursor, truncated }),
+    event: (event: Heard, cursor: string | null) => say("event", eventOf(event, cursor)),
+    heartbeat: (cursor: string | null) => say("heartbeat", { cursor }),
     /** Something failed that is tried again: the stream goes on. */
     error: (error: { readonly code: number; readonly message: string; readonly data?: object }) => say("error", { error }),
     /** What a stream ends with. */

@@ -18,7 +18,7 @@ export {
 } from "./capabilities.ts";
 export { CREDENTIAL_ERRORS } from "./credential-errors.ts";
 export { isDefect } from "./failures.ts";
-export { type DeliveryMode, EVENTS_ERRORS, eventOf, eventStream } from "./events.ts";
+export { type DeliveryMode, EVENTS_ERRORS, eventOf, eventStream, type Heard } from "./events.ts";
 export { encodeHeaderValue, type Headers, headerValue } from "./header-value.ts";
 export type * from "./dialect.ts";
 export type { Failure } from "./failures.ts";

@@ -8,7 +8,8 @@
  *                     │                      says so (`refusesOne`), only this event is given up, at once
  *                     └ given up          ─▶ kept with the dead ones, and the next one
  *
- * The feed reads the outbox once for all deliveries of a process (follow-occurrences.ts), and each goes on from its own place.
+ * Each goes on from its own place in its source (source.ts): the outbox, which a process reads once for all of its deliveries (follow-occurrences.ts), or
+ * an event type of an upstream.
  *
  * One worker does it: it holds a claim, which runs out if the worker dies. A worker that was paused for longer may post
  * once more what another has posted: the id is the same.
@@ -17,22 +18,17 @@ import {
   type Caller,
   type Claims,
   type Clock,
-  type Following,
   type Log,
-  type Occurrence,
   type OccurrenceFeed,
   type OccurrenceFilter,
   type OccurrenceServices,
-  type OccurrencesRead,
   type Operator,
-  type OutboxPlace,
   type Turn,
-  cursorOfPlace,
-  placeOfCursor,
 } from "@parley/core";
 import { type KeyObject, randomUUID } from "node:crypto";
 import { post, type Posted } from "./post.ts";
 import { signatureOf } from "./sign.ts";
+import { outboxSource, type Posting, type PostingsRead, type Source } from "./source.ts";
 import type { Webhook } from "./webhooks-file.ts";
 
 /** What is known of a webhook, kept where every worker finds it. */
@@ -72,6 +68,8 @@ export interface Target {
   readonly isPrivate: boolean;
   readonly caller: Caller | Operator;
   readonly filter: OccurrenceFilter;
+  /** What it posts from instead of the outbox; its caller and filter then say nothing. */
+  readonly source?: Source;
   /** The id and the body of the message for an occurrence, or for a gap. */
   readonly message: (posting: Posting) => { readonly id: string; readonly body: object };
   readonly headers?: Readonly<Record<string, string>>;
@@ -121,7 +119,8 @@ export const PACE: Pace = {
 const RETRY_AFTER_MAX_MS = 24 * HOUR_MS;
 const MALFORMED: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 const MALFORMED_TRIES = 5;
-const AT_ONCE = 50;
+const MISSED_HERE = "a webhook has missed what is no longer kept (PARLEY_OUTBOX_LENGTH_MAX, PARLEY_OUTBOX_AGE)";
+const MISSED_THERE = "a webhook has missed what its upstream no longer keeps, or what could not be passed on";
 
 export interface Delivery {
   stop(): Promise<void>;
@@ -233,24 +232,20 @@ class Deliverer {
   /** Until it is stopped. Throws Gone, Lost, and what Redis rejects with. */
   async #follow(): Promise<void> {
     const { target, services, feed, urlOf } = this.#options;
+    const { caller, filter } = target;
+    const source = target.source ?? outboxSource({ outbox: services.outbox, feed, caller, filter, urlOf });
     const { place = target.from } = this.#state;
-    if (place === undefined) await this.#save({ place: cursorOfPlace(await services.outbox.now()) });
+    if (place === undefined) await this.#save({ place: await source.now() });
     const over = new AbortController();
     this.#signal = AbortSignal.any([this.#stopping, over.signal]);
     let failure: Error | undefined;
-    const following = feed.follow({
-      caller: target.caller,
-      filter: target.filter,
-      from: placeOfCursor(place ?? this.#state.place ?? ""),
-      limit: AT_ONCE,
-      ...(urlOf && { urlOf }),
+    const following = source.follow({
+      from: place ?? this.#state.place ?? "",
       deliver: (read) => (this.#posting = this.#deliverAll(read).catch((error: unknown) => Promise.reject(new Interrupted(error)))),
       failed(error) {
         failure = (error instanceof Interrupted ? error.cause : error) as Error;
         over.abort();
       },
-      // The feed says so, once for all.
-      troubled: () => undefined,
     });
     try {
       // oxlint-disable no-await-in-loop -- one look after the other
@@ -258,7 +253,7 @@ class Deliverer {
         await this.#pause(this.#pace.claimMs / 6);
         if (this.#signal.aborted) break;
         await this.#hold();
-        await this.#keepPlace(following);
+        await this.#keepPlace(following.cursor());
       }
       // oxlint-enable no-await-in-loop
     } finally {
@@ -272,25 +267,25 @@ class Deliverer {
   }
 
   /** A place that is not saved is only read again; but one that is never saved while nothing happens would grow too old. */
-  async #keepPlace(following: Following): Promise<void> {
+  async #keepPlace(place: string): Promise<void> {
     if (this.#posting || this.#now() - this.#savedAtMs < this.#pace.saveMs) return;
-    await this.#save({ ...this.#state, place: cursorOfPlace(following.place) });
+    await this.#save({ ...this.#state, place });
   }
 
-  async #deliverAll(read: OccurrencesRead): Promise<void> {
+  async #deliverAll({ postings, cursor, isTruncated }: PostingsRead): Promise<void> {
     const { target, log } = this.#options;
-    if (read.isTruncated) {
-      log.warn({ webhook: target.name }, "a webhook has missed what is no longer kept (PARLEY_OUTBOX_LENGTH_MAX, PARLEY_OUTBOX_AGE)");
+    if (isTruncated) {
+      log.warn({ webhook: target.name }, target.source ? MISSED_THERE : MISSED_HERE);
       const atMs = this.#now();
-      await this.#deliver({ id: `gap-${atMs}`, type: "gap", atMs, data: {}, place: read.occurrences[0]?.place ?? read.place });
+      await this.#deliver({ id: `gap-${atMs}`, type: "gap", atMs, data: {}, cursor: postings[0]?.cursor ?? cursor });
       if (this.#signal.aborted) return;
-      if (read.occurrences.length === 0) await this.#save({ ...this.#state, place: cursorOfPlace(read.place) });
+      if (postings.length === 0) await this.#save({ ...this.#state, place: cursor });
     }
     // oxlint-disable no-await-in-loop -- in their order
-    for (const each of read.occurrences) {
+    for (const each of postings) {
       await this.#deliver(each);
       if (this.#signal.aborted) return;
-      await this.#save({ ...this.#state, place: cursorOfPlace(each.place) });
+      await this.#save({ ...this.#state, place: each.cursor });
     }
     // oxlint-enable no-await-in-loop
     this.#posting = undefined;
@@ -332,8 +327,9 @@ class Deliverer {
       show?.(this.#state);
       if (posted.type === "answered" && posted.status === 410) throw new Gone();
       if ((isMalformed && tries >= MALFORMED_TRIES) || nowMs - firstMs > this.#pace.giveUpMs) {
-        // Whom a question is put to is content, which may be sealed elsewhere in Redis: who looks finds it by the task.
-        const { id, type, atMs, data } = { ...occurrence, data: { ...occurrence.data, to: undefined } };
+        // Whom a question is put to is content, which may be sealed elsewhere in Redis: who looks finds it by the task. All that an upstream says is content.
+        const { id, type, atMs } = occurrence;
+        const data = target.source ? {} : { ...occurrence.data, to: undefined };
         log.error({ webhook: target.name, id, why, tries }, "a webhook was given up for this event");
         count?.("given_up");
         await deliveries.bury(target.name, { id, type, atMs, data, why });
@@ -361,8 +357,6 @@ class Deliverer {
 }
 
 const atOnce: Turn = (work) => work();
-
-export type Posting = Pick<Occurrence, "id" | "atMs" | "data"> & { readonly type: string; readonly place: OutboxPlace };
 
 export interface PostOnce {
   readonly nowMs: number;
@@ -405,7 +399,7 @@ export function targetOf({ name, url, keys, isPrivate, events, tool, tenant }: W
 /** Posts an event of type `test` once. */
 export async function postTest(webhook: Webhook, nowMs: number): Promise<{ readonly isTaken: boolean; readonly why?: string }> {
   const target = targetOf(webhook);
-  const message = target.message({ id: `test-${randomUUID()}`, type: "test", atMs: nowMs, data: {}, place: [] });
+  const message = target.message({ id: `test-${randomUUID()}`, type: "test", atMs: nowMs, data: {}, cursor: "" });
   const why = reasonOf(await postTo(target, message, { nowMs, timeoutMs: PACE.timeoutMs, signal: new AbortController().signal }));
   return why === undefined ? { isTaken: true } : { isTaken: false, why };
 }

@@ -13,5 +13,5 @@ export {
 export { type Replayed, replayDead, type ReplayEnd } from "./replay.ts";
 export { isPublicHost } from "./public-address.ts";
 export { keyOfSecret } from "./sign.ts";
-export { serveSubscriptions } from "./subscriptions.ts";
+export { type ServeSubscriptions, serveSubscriptions } from "./subscriptions.ts";
 export { readWebhooks, type Webhook, WebhooksError } from "./webhooks-file.ts";

@@ -42,7 +42,7 @@ export async function* replayDead({ webhook, states, ids, limit, now, signal }: 
   // oxlint-disable no-await-in-loop -- in their order
   for (const letter of wanted.slice(0, limit)) {
     const { id, type, atMs, data } = letter;
-    const message = target.message({ id, type, atMs, data: data as never, place: [] });
+    const message = target.message({ id, type, atMs, data: data as never, cursor: "" });
     const posted = await postTo(target, message, { nowMs: now(), timeoutMs: PACE.timeoutMs, signal });
     if (signal.aborted) break;
     tried += 1;

@@ -3,8 +3,10 @@
  * webhooks, that hears what its caller may hear.
  */
 import {
-  cursorOfPlace,
+  type Caller,
   type OccurrenceFilter,
+  OCCURRENCES,
+  type PassedOnType,
   type Subscription,
   subscriptionState,
   type Subscriptions,
@@ -14,6 +16,7 @@ import {
 import { randomUUID } from "node:crypto";
 import { type Delivery, deliverTo, type DeliverTo, PACE, postTo, type Target } from "./deliver.ts";
 import { keyOfSecret } from "./sign.ts";
+import { passedOnSource } from "./source.ts";
 
 const LOOK_EVERY_MS = 2_000;
 /** Longer than a subscription lasts without being renewed. */
@@ -32,6 +35,8 @@ export interface ServeSubscriptions extends Omit<DeliverTo, "target"> {
   /** Opens the secret of a subscription. */
   readonly open: (id: string, sealed: string) => string;
   readonly isPrivate: boolean;
+  /** The event type of an upstream that the caller is offered now. Absent: there are no upstreams. */
+  readonly passedOn?: ((caller: Caller, name: string) => Promise<PassedOnType | undefined>) | undefined;
   readonly lookEveryMs?: number;
 }
 
@@ -93,7 +98,7 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
       // Renewed: with another secret, or only for longer, and at once if it was waiting after a failure.
       // oxlint-disable-next-line no-await-in-loop -- the old one must not post beside the new one
       await end(subscription.id);
-      const target = targetOfSubscription(subscription, options, clock.now());
+      const target = targetOfSubscription(subscription, options);
       const delivery = deliverTo({ ...options, target, turn: turnOf(subscription) });
       running.set(subscription.id, { as, target, delivery, subscription });
     }
@@ -134,11 +139,12 @@ function callerOf({ caller: { tenant, principal } }: Subscription): string {
 
 function targetOfSubscription(
   subscription: Subscription,
-  { open, isPrivate }: Pick<ServeSubscriptions, "open" | "isPrivate">,
-  nowMs: number,
+  { open, isPrivate, passedOn, services: { clock }, log }: ServeSubscriptions,
 ): Target {
-  const { id, caller, type, arguments: args, url, from, secrets } = subscription;
-  const valid = secrets.filter(({ untilMs = Infinity }) => untilMs > nowMs);
+  const { id, caller, type, arguments: args, url, from, notBeforeMs, secrets } = subscription;
+  const valid = secrets.filter(({ untilMs = Infinity }) => untilMs > clock.now());
+  const troubled = (error: unknown) =>
+    log.warn({ err: error, subscription: id }, "events of an upstream cannot be polled; it is tried again");
   return {
     name: subscriptionState(subscription),
     from,
@@ -148,10 +154,21 @@ function targetOfSubscription(
     isPrivate,
     caller,
     filter: { types: [type], ...args } as OccurrenceFilter,
+    ...(!Object.hasOwn(OCCURRENCES, type) && {
+      source: passedOnSource({
+        name: type,
+        arguments: args,
+        caller,
+        look: passedOn ?? (async () => undefined),
+        notBeforeMs,
+        clock,
+        troubled,
+      }),
+    }),
     headers: { "x-mcp-subscription-id": id },
     refusesOne: REFUSES_ONE,
-    message({ id: eventId, type: name, atMs, data, place }) {
-      const cursor = cursorOfPlace(place);
+    message({ id: eventId, type: name, atMs, data, cursor: after }) {
+      const cursor = after === "" ? null : after;
       // A body with `type` is about the subscription, one without is an event.
       if (name === "gap") return { id: `msg_gap_${randomUUID()}`, body: { type: "gap", cursor } };
       return { id: eventId, body: { eventId, name, timestamp: new Date(atMs).toISOString(), data, cursor } };

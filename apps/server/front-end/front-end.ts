@@ -1,4 +1,4 @@
-import type { Log, OccurrenceFeed, Rates, Services } from "@parley/core";
+import type { Caller, Log, OccurrenceFeed, PassedOnType, Rates, Services } from "@parley/core";
 import type { Announcements } from "../streams/announcements.ts";
 import type { Heartbeat } from "../streams/heartbeat.ts";
 import type { SubscriptionDesk } from "./subscription-desk.ts";
@@ -29,6 +29,8 @@ export interface FrontEnd {
   readonly log: Log;
   /** What happens, for streams of events; absent without an outbox. */
   readonly occurrences?: OccurrenceFeed;
+  /** The event type of an upstream that the caller is offered now. */
+  readonly passedOn: (caller: Caller, name: string) => Promise<PassedOnType | undefined>;
   /** Takes subscriptions to events; absent if nothing is posted to clients. */
   readonly desk?: SubscriptionDesk;
   /** The address of a question's page, on which people log in; absent if the address alone opens it. */

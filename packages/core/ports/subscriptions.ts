@@ -1,6 +1,5 @@
 /** The port to subscriptions of clients to events, by webhook. Those by poll and stream are nowhere but at the client. */
 import type { Caller } from "../callers/caller.ts";
-import type { OccurrenceType } from "../task/occurrence-types.ts";
 import type { JsonObject } from "../values/json.ts";
 
 export interface Subscription {
@@ -8,13 +7,16 @@ export interface Subscription {
   readonly id: string;
   /** As it was when the subscription was made or last renewed. What it may hear is decided by this. */
   readonly caller: Caller;
-  readonly type: OccurrenceType;
+  /** An OccurrenceType, or the name of an event type that is passed on. */
+  readonly type: string;
   readonly arguments: JsonObject;
   readonly url: string;
   /** When it was made (ms), also after it was renewed: one that is made again after its end is another. */
   readonly madeAtMs: number;
-  /** A cursor: where it begins. */
+  /** A cursor: where it begins. Empty: at now, of an event type that is passed on and cannot continue anywhere else. */
   readonly from: string;
+  /** Of an event type that is passed on: nothing that happened before (ms). */
+  readonly notBeforeMs?: number;
   /** Sealed, each by itself. The newest first; the one before until it is no longer used. */
   readonly secrets: readonly { readonly sealed: string; readonly untilMs?: number }[];
   readonly expiresAtMs: number;

@@ -5,6 +5,8 @@ import { describe, expect, test } from "vitest";
 import {
   ARGUMENTS_MAX,
   boundedListing,
+  EVENT_TYPES_MAX,
+  type ListedEvent,
   LISTING_CHARS_MAX,
   type ListedPrompt,
   type ListedResource,
@@ -26,7 +28,7 @@ const [UPSTREAM] = parseUpstreams(
   JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com", exclude: ["hidden"] }] }),
 );
 const tool = (name: string, rest: Partial<ListedTool> = {}): ListedTool => ({ name, inputSchema: { type: "object" }, ...rest });
-const NONE = { tools: [], prompts: [], resources: [], templates: [] };
+const NONE = { tools: [], prompts: [], resources: [], templates: [], events: [] };
 const listing = (tools: readonly ListedTool[], prompts: readonly ListedPrompt[] = []) =>
   boundedListing({ ...NONE, tools, prompts }, UPSTREAM!);
 
@@ -112,6 +114,14 @@ test("resources and templates are kept unchanged, up to their limits and without
   expect(many.leftOut).toEqual([expect.stringContaining("1000 resources"), expect.stringContaining("1000 templates")]);
 });
 
+test("event types that can be polled are kept unchanged, up to their limit", () => {
+  const facts = { inputSchema: { type: "object" }, payloadSchema: {}, _meta: { a: 1 } };
+  const events = Array.from({ length: EVENT_TYPES_MAX + 1 }, (_, index) => ({ name: `e.${index}`, description: "d", ...facts }));
+  const listed = boundedListing({ ...NONE, events: [{ ...events[0]!, delivery: ["poll"] } as ListedEvent, ...events.slice(1)] }, UPSTREAM!);
+  expect(listed.events).toEqual(events.slice(0, EVENT_TYPES_MAX));
+  expect(listed.leftOut).toEqual([`e.${EVENT_TYPES_MAX} exceeds the limit of ${EVENT_TYPES_MAX} event types for one upstream`]);
+});
+
 test("items of any kind that came through this deployment, or through too many deployments, are left out", () => {
   const through = <Of extends object>(item: Of, hops: readonly string[]) => hops.reduce((listed, hop) => withVia(listed, hop), item);
   const far = (hops: number) => Array.from({ length: hops }, (_, hop) => `other-${hop}`);
@@ -123,15 +133,16 @@ test("items of any kind that came through this deployment, or through too many d
       prompts: [through({ name: "back" }, back)],
       resources: [through({ uri: "x:back", ...facts }, back)],
       templates: [through({ uriTemplate: "x:{back}", ...facts }, back)],
+      events: [through({ name: "back", inputSchema: {}, payloadSchema: {} }, back)],
     },
     UPSTREAM!,
     "me",
   );
-  expect(listed).toMatchObject({ tools: [{ name: "far" }], prompts: [], resources: [], templates: [] });
+  expect(listed).toMatchObject({ tools: [{ name: "far" }], prompts: [], resources: [], templates: [], events: [] });
   expect(listed.leftOut).toEqual([
     expect.stringContaining("back comes back to the gateway"),
     expect.stringContaining(`further has come through ${HOPS_MAX} gateways`),
-    ...["back", "x:back", "x:{back}"].map((name) => expect.stringContaining(`${name} comes back`)),
+    ...["back", "x:back", "x:{back}", "back"].map((name) => expect.stringContaining(`${name} comes back`)),
   ]);
 });
 

@@ -58,12 +58,22 @@ export interface ListedTemplate extends ListedFacts {
   readonly uriTemplate: string;
 }
 
+/** An event type of MCP's events extension. */
+export interface ListedEvent {
+  readonly name: string;
+  readonly description?: string;
+  readonly inputSchema: JsonObject;
+  readonly payloadSchema: JsonObject;
+  readonly _meta?: JsonObject;
+}
+
 /** The shape of each kind of listed item. */
 interface Lists {
   readonly tools: readonly ListedTool[];
   readonly prompts: readonly ListedPrompt[];
   readonly resources: readonly ListedResource[];
   readonly templates: readonly ListedTemplate[];
+  readonly events: readonly ListedEvent[];
 }
 
 export interface Listing extends Lists {
@@ -77,11 +87,12 @@ export interface Listing extends Lists {
   readonly leftOut: readonly string[];
 }
 
-/** Limits of one upstream: tools, prompts, arguments of a prompt, resources, templates, characters of a uri, and characters of JSON in total. */
+/** Limits of one upstream: tools, prompts, arguments of a prompt, resources, templates, event types, characters of a uri, and characters of JSON in total. */
 export const TOOLS_MAX = 1_000;
 export const PROMPTS_MAX = 1_000;
 export const RESOURCES_MAX = 1_000;
 export const TEMPLATES_MAX = 1_000;
+export const EVENT_TYPES_MAX = 100;
 export const URI_CHARS_MAX = 2_048;
 export const ARGUMENTS_MAX = 100;
 export const LISTING_CHARS_MAX = 4_000_000;
@@ -112,7 +123,7 @@ export interface ReadListing {
  * as a problem; it is empty if the upstream does not know the method.
  */
 export async function readListing(
-  { client, isStateless, instructions }: UpstreamSession,
+  { client, isStateless, instructions, hasEvents = false }: UpstreamSession,
   upstream: Upstream,
   { deployment, before }: ReadListing = {},
 ): Promise<Listing> {
@@ -138,7 +149,8 @@ export async function readListing(
   const prompts = await listed("prompts", hasPrompts);
   const resources = await listed("resources", hasResources);
   const templates = await listed("templates", hasResources);
-  const listing = boundedListing({ tools, prompts, resources, templates }, upstream, deployment);
+  const events = polled(await listed("events", hasEvents ? {} : undefined), upstream, problems);
+  const listing = boundedListing({ tools, prompts, resources, templates, events }, upstream, deployment);
   // A gateway that this one is behind would say again what this one says, and this one that again.
   const comesBack = [...tools, ...prompts, ...resources, ...templates].some((item) => viaProblem(item, deployment) !== undefined);
   const said = comesBack ? undefined : instructions?.trim();
@@ -150,11 +162,46 @@ export async function readListing(
   return { ...listing, ...declared, leftOut: [...problems, ...listing.leftOut].slice(0, LEFT_OUT_MAX) };
 }
 
+/** MCP's clients do not know the extension. */
+const EVENT_TYPE = z.looseObject({
+  name: z.string(),
+  description: z.string().optional(),
+  inputSchema: z.record(z.string(), z.unknown()),
+  payloadSchema: z.record(z.string(), z.unknown()),
+  delivery: z.array(z.string()),
+  _meta: z.record(z.string(), z.unknown()).optional(),
+});
+
+function issuesOf(item: unknown): { readonly issues?: readonly Issue[] } {
+  const { error } = EVENT_TYPE.safeParse(item);
+  return error ? { issues: error.issues } : {};
+}
+
+/**
+ * Those that can be passed on. One that is only pushed, or posted to an address, would be lost whenever nobody listens there (docs/adr/0028), and each poll
+ * would start a command anew.
+ */
+function polled(events: readonly ListedEvent[], { reached, oauth }: Upstream, problems: string[]): readonly ListedEvent[] {
+  if (events.length === 0 || oauth) return [];
+  if (reached.by === "command") {
+    problems.push("its events are not passed on, because each poll would start its command");
+    return [];
+  }
+  return events.filter((event) => {
+    // One that is kept from before has passed here.
+    const { name, delivery = ["poll"] } = event as ListedEvent & { readonly delivery?: readonly string[] };
+    const isPolled = delivery.includes("poll");
+    if (!isPolled && problems.length < LEFT_OUT_MAX) problems.push(`${name.slice(0, NAME_CHARS_MAX)} of events has no delivery by poll`);
+    return isPolled;
+  });
+}
+
 const WIRE = {
   tools: { method: "tools/list", key: "tools", item: specTypeSchemas.Tool },
   prompts: { method: "prompts/list", key: "prompts", item: specTypeSchemas.Prompt },
   resources: { method: "resources/list", key: "resources", item: specTypeSchemas.Resource },
   templates: { method: "resources/templates/list", key: "resourceTemplates", item: specTypeSchemas.ResourceTemplate },
+  events: { method: "events/list", key: "events", item: { "~standard": { validate: issuesOf } } },
 } as const;
 
 interface ReadList {
@@ -274,6 +321,7 @@ export function boundedListing(given: Lists, upstream: Upstream, deployment?: st
       given.templates.map(ofTemplate),
       addressed("template", TEMPLATES_MAX, ({ uriTemplate }) => uriTemplate),
     ),
+    events: bounded(given.events.map(ofEvent), named("event type", EVENT_TYPES_MAX, upstream)),
     leftOut,
   };
 }
@@ -318,7 +366,7 @@ function createBounds({ offers }: Upstream, deployment: string | undefined) {
   return { bounded, leftOut };
 }
 
-function named(kind: "tool" | "prompt", most: number, { prefix }: Upstream): Bounds<Named> {
+function named(kind: "tool" | "prompt" | "event type", most: number, { prefix }: Upstream): Bounds<Named> {
   return {
     kind,
     most,
@@ -361,6 +409,10 @@ function ofResource(given: ListedResource): ListedResource {
 
 function ofTemplate(given: ListedTemplate): ListedTemplate {
   return plain({ uriTemplate: given.uriTemplate, ...factsOf(given) } as ListedTemplate);
+}
+
+function ofEvent({ name, description, inputSchema, payloadSchema, _meta }: ListedEvent): ListedEvent {
+  return plain({ name, description, inputSchema, payloadSchema, _meta } as ListedEvent);
 }
 
 function factsOf({ name, title, description, mimeType, annotations, icons, _meta }: ListedFacts): object {

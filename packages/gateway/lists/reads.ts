@@ -21,7 +21,9 @@ import {
   sharedPlaces,
   type Taker,
 } from "@parley/core";
+import { z } from "zod";
 import { withBodyError } from "../wire/body-error.ts";
+import type { PollThrough, PollWanted } from "./gateway-event.ts";
 import type { Completion, ReadThrough } from "./gateway-resource.ts";
 import { ownUri } from "./own-uri.ts";
 import type { Post } from "../process-messages.ts";
@@ -53,7 +55,10 @@ const ASK_AGAIN_MS = 1_000;
 /** A worker renews its claim with each repetition. If it dies, another one takes the request when it has missed three. */
 const CLAIM_MS = 3 * ASK_AGAIN_MS;
 
-type Wanted = { readonly type: "read"; readonly uri: string } | { readonly type: "complete"; readonly completion: Completion };
+type Wanted =
+  | { readonly type: "read"; readonly uri: string }
+  | { readonly type: "complete"; readonly completion: Completion }
+  | { readonly type: "poll"; readonly poll: PollWanted };
 
 interface Asked {
   readonly id: string;
@@ -69,17 +74,20 @@ interface Asked {
 type Came =
   | { readonly type: "read"; readonly contents: readonly ResourceContents[] }
   | { readonly type: "completed"; readonly values: readonly string[] }
+  | { readonly type: "polled"; readonly page: unknown }
   /** The upstream's error, unchanged. */
   | { readonly type: "error"; readonly code: number; readonly message: string; readonly data?: Json }
   | { readonly type: "unavailable" | "invalid" | "large" | "timeout"; readonly message: string };
 
 type Reply = Came & { readonly id: string };
 
+const ANYTHING = z.looseObject({});
+
 const timeoutOf = ({ callTimeoutMs }: Upstream) => Math.min(callTimeoutMs, READ_TIMEOUT_MS);
 
 // ── front ends ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-export async function createReadThrough(asking: Asking): Promise<ReadThrough & { close(): void }> {
+export async function createReadThrough(asking: Asking): Promise<ReadThrough & PollThrough & { close(): void }> {
   const replies = await createReplies<Reply>((listener) => asking.onPost("read", listener));
   const places = sharedPlaces(READS_WAITING_MAX);
 
@@ -123,6 +131,11 @@ export async function createReadThrough(asking: Asking): Promise<ReadThrough & {
       if (came.type === "completed") return came.values;
       throw failureOf(came, upstream, "completion");
     },
+    async poll(upstream, poll, taker) {
+      const came = await through(upstream, { type: "poll", poll }, taker);
+      if (came.type === "polled") return came.page;
+      throw failureOf(came, upstream, "poll of events");
+    },
     close: replies.close,
   };
 }
@@ -142,6 +155,7 @@ function failureOf(came: Came, { name }: Upstream, what: string): Error {
       return new RpcFailure(came.code, came.message, came.data);
     case "read":
     case "completed":
+    case "polled":
       return new Error(`a ${what} was answered with another kind of reply`);
     case "unavailable":
     case "invalid":
@@ -223,6 +237,11 @@ async function readAt(connector: UpstreamConnector, upstream: Upstream, wanted: 
     if (wanted.type === "read") {
       const { contents } = await session.client.readResource({ uri: wanted.uri }, options);
       return { type: "read", contents: contents as readonly ResourceContents[] };
+    }
+    if (wanted.type === "poll") {
+      // As front ends read it, also those that are newer than this worker.
+      const page = await session.client.request({ method: "events/poll", params: { ...wanted.poll } }, ANYTHING, options);
+      return { type: "polled", page };
     }
     const { completion } = await session.client.complete(wanted.completion, options);
     return { type: "completed", values: completion.values };

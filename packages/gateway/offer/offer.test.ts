@@ -49,7 +49,7 @@ async function offerOf(warned: object[] = []) {
     deployment: "d",
     listings,
     onAnnouncement,
-    reads: { read: async (_upstream, uri) => [{ uri, text: "" }], complete: async () => [] },
+    reads: { read: async (_upstream, uri) => [{ uri, text: "" }], complete: async () => [], poll: async () => ({ events: [] }) },
     log: { ...log, warn: (fields) => void warned.push(fields) },
   });
   return { offer, list };

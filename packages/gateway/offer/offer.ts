@@ -2,8 +2,20 @@
  * What front ends offer and workers run: the deployment's own catalogue, followed by what the upstreams list. The lists are in Redis, so a front
  * end needs no connection to an upstream and can start while all of them are down.
  */
-import type { Announcement, Catalogue, Catalogues, Log, Prompt, Resource, ResourceTemplate, Tool, UnlistedResources } from "@parley/core";
+import type {
+  Announcement,
+  Catalogue,
+  Catalogues,
+  Log,
+  PassedOnType,
+  Prompt,
+  Resource,
+  ResourceTemplate,
+  Tool,
+  UnlistedResources,
+} from "@parley/core";
 import { describeError } from "@parley/core";
+import { gatewayEvent, type PollThrough } from "../lists/gateway-event.ts";
 import { gatewayResource, gatewayTemplate, type ReadThrough, unlistedResources } from "../lists/gateway-resource.ts";
 import { type Allowed, allowedTo, mayUse, mayUseAll } from "./access.ts";
 import { gatewayPrompt, gatewayTool, type GatewayToolDeps } from "./gateway-tool.ts";
@@ -12,8 +24,8 @@ import type { Upstream } from "../config/upstreams.ts";
 import { withVia } from "../lists/passed-gateways.ts";
 
 export interface OfferDeps extends Omit<GatewayToolDeps, "upstream" | "reads"> {
-  /** Reads resources and completes arguments; undefined in a process that only runs tools. */
-  readonly reads?: ReadThrough;
+  /** Reads resources, completes arguments and polls events; undefined in a process that only runs tools. */
+  readonly reads?: ReadThrough & PollThrough;
   readonly own: Catalogue;
   readonly upstreams: readonly Upstream[];
   /** This deployment's name, for gateways that list what is offered here. */
@@ -48,6 +60,7 @@ interface Known {
   readonly resources: readonly Resource[];
   readonly templates: readonly ResourceTemplate[];
   readonly unlisted: readonly UnlistedResources[];
+  readonly passedOn: readonly PassedOnType[];
   readonly instructions: string | undefined;
 }
 
@@ -86,7 +99,7 @@ export async function createOffer({
       const stored = JSON.parse(listing.text) as Partial<StoredListing> & Pick<StoredListing, "tools">;
       const { tools, prompts = [], instructions } = stored;
       // Reads and completions ask nobody for access first, and the file's own credentials are for listing only.
-      const { resources = [], templates = [], completes = false, readsResources = false } = upstream.oauth ? {} : stored;
+      const { resources = [], templates = [], events = [], completes = false, readsResources = false } = upstream.oauth ? {} : stored;
       const offers = ({ name }: { readonly name: string }) => upstream.offers(name);
       // The names of resources that are not listed are unknown, so the file cannot leave any of them out.
       const hasUnlisted = readsResources && upstream.offersAll;
@@ -106,6 +119,7 @@ export async function createOffer({
         templates: reads
           ? templates.filter(offers).map((template) => gatewayTemplate(withVia(template, deployment), { upstream, reads, completes }))
           : [],
+        passedOn: reads ? events.filter(offers).map((event) => gatewayEvent(withVia(event, deployment), { upstream, polls: reads })) : [],
         unlisted: reads && hasUnlisted ? [unlistedResources({ upstream, reads })] : [],
         instructions,
       });
@@ -138,6 +152,7 @@ export async function createOffer({
     const resources = new Map(own.resources);
     const templates = [...own.templates];
     const unlisted: UnlistedResources[] = [];
+    const passedOn = new Map<string, PassedOnType>();
     const saying = new Set<string>();
     for (const [index, { name }] of upstreams.entries()) {
       const isMine = mine(index);
@@ -156,11 +171,12 @@ export async function createOffer({
         else resources.set(resource.uri, resource);
       }
       templates.push(...itsTemplates);
+      for (const type of (known.get(name)?.passedOn ?? []).filter(isMine)) passedOn.set(type.name, type);
       // Their names are unknown.
       if (mayUseAll(allowed[index])) unlisted.push(...(known.get(name)?.unlisted ?? []));
     }
     const said = instructions(saying, warn);
-    return { ...own, tools, prompts, resources, templates, unlisted, grows: true, ...(said !== "" && { instructions: said }) };
+    return { ...own, tools, prompts, resources, templates, unlisted, passedOn, grows: true, ...(said !== "" && { instructions: said }) };
   }
 
   /** Each with the name of its upstream, in the order of the file. An upstream of which nothing is offered says nothing. */

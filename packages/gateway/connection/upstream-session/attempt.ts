@@ -23,7 +23,7 @@ import { createSessionTasks } from "../session-tasks.ts";
 import { dropOthers, numberApart } from "../shared-stream.ts";
 import { MESSAGE_BYTES_MAX } from "../upstream-fetch.ts";
 import { createTaskRequests, TASKS_EXTENSION } from "../upstream-tasks.ts";
-import { boundConnecting, boundIntroduction, boundMessages, NO_VALIDATOR } from "./bounds.ts";
+import { boundConnecting, boundIntroduction, boundMessages, declaresEvents, NO_VALIDATOR, watchIntroduction } from "./bounds.ts";
 import { CallTransport } from "./call-end.ts";
 import type { Knowledge, Learned } from "./knowledge.ts";
 import { StreamLate } from "./open-failure.ts";
@@ -97,6 +97,8 @@ export function createAttempts({ fetch, version, deployment, messagesMax, onStde
     if (reached.by === "url") insistOnAnswers(transport, owner);
     boundReplies(transport, () => owner.onFlood?.(`more than ${REPLIES_WAITING_MAX} requests without waiting for the replies`));
     let isSilent = wasSilent;
+    let hasEvents = learned.hasEvents === true;
+    watchIntroduction(transport, (capabilities) => (hasEvents = declaresEvents(capabilities)));
     let instructions: string | undefined;
     let begin: () => void;
     try {
@@ -157,12 +159,14 @@ export function createAttempts({ fetch, version, deployment, messagesMax, onStde
         isMute,
         ...(options.listChanged && instructions !== undefined && { instructions }),
         ...(tasks && { tasks }),
+        ...(hasEvents && { hasEvents }),
         begin,
         close: (closing) => closeSession(client, closing),
       },
       learned: {
         isSse,
         isSilent,
+        hasEvents,
         speaks: isStateless ? "newest" : "sessions",
         prior: discover ? { kind: "modern", discover } : { kind: "legacy" },
       },

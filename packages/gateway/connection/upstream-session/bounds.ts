@@ -54,6 +54,34 @@ export function boundIntroduction(client: Client): string | undefined {
   return typeof instructions === "string" ? cut(instructions, INSTRUCTIONS_CHARS_MAX) : undefined;
 }
 
+const EVENTS_EXTENSION = "io.modelcontextprotocol/events";
+
+/** Tells what a server declares as it is connected to: the client keeps only what it knows. */
+export function watchIntroduction(transport: Transport, declared: (capabilities: Readonly<Record<string, unknown>>) => void): void {
+  const watch: NonNullable<Transport["onmessage"]> = (message) => {
+    const { result } = message as { readonly result?: { readonly capabilities?: unknown } };
+    const { capabilities } = result ?? {};
+    if (typeof capabilities === "object" && capabilities !== null) declared(capabilities as Readonly<Record<string, unknown>>);
+  };
+  // The client calls what it finds here before its own, but not while it asks which revisions the server has. Then it has its own when it starts.
+  transport.onmessage = watch;
+  const start = transport.start.bind(transport);
+  transport.start = async () => {
+    const { onmessage } = transport;
+    transport.onmessage = (message, ...rest) => {
+      watch(message, ...rest);
+      onmessage?.(message, ...rest);
+    };
+    await start();
+  };
+}
+
+/** As an extension or, as the design before said and ChatGPT looks for, as a capability of its own. */
+export function declaresEvents({ events, extensions }: Readonly<Record<string, unknown>>): boolean {
+  const isExtension = typeof extensions === "object" && extensions !== null && Object.hasOwn(extensions, EVENTS_EXTENSION);
+  return isExtension || (typeof events === "object" && events !== null);
+}
+
 interface Flood {
   readonly messagesMax: number;
   readonly owner: SessionOwner;

@@ -9,6 +9,8 @@ export interface Learned {
   readonly prior?: PriorDiscovery;
   /** The server sends no response headers on the session's own stream before the first message. */
   readonly isSilent?: boolean;
+  /** It publishes events. */
+  readonly hasEvents?: boolean;
 }
 
 export const OLDER: Learned = { isSse: true, speaks: "sessions" };

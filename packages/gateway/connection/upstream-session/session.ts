@@ -11,6 +11,8 @@ export interface UpstreamSession {
   readonly isStateless: boolean;
   /** Set if the upstream may answer a call with a task: any call of 2026-07-28, and in 2025-11-25 calls of tools that declare it. */
   readonly tasks?: TaskRequests;
+  /** It publishes events (SEP-3415). */
+  readonly hasEvents?: boolean;
   /** It declared that nobody can be asked, because the upstream sends the messages of one session to others. */
   readonly isMute?: boolean;
   /** It was opened in advance (prepared-sessions.ts), so the upstream may have forgotten it. */

@@ -13,32 +13,38 @@ import {
   canonicalJson,
   cursorOfPlace,
   type JsonObject,
-  type OccurrenceType,
   type Outbox,
   type OutboxPlace,
   ParleyError,
+  type PassedOnType,
   placeOfCursor,
   RpcFailure,
   type Subscription,
   type SubscriptionLimits,
+  takerOf,
 } from "@parley/core";
 import { EVENTS_ERRORS, type SubscribeEvents, type UnsubscribeEvents } from "@parley/protocol";
 import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Exchange } from "../../../front-end/exchange.ts";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
 import type { SubscriptionDesk } from "../../../front-end/subscription-desk.ts";
-import { filterOf, outboxOf, placeOf } from "./requests.ts";
+import { filterOf, outboxOf, passedOnOf, placeOf } from "./requests.ts";
 
 const URL_CHARS_MAX = 2_048;
 const TTL_MS = { least: 60_000, usual: 3_600_000, most: 7 * 24 * 3_600_000 };
 /** How long what was signed with the secret before still verifies. */
 const OLD_SECRET_MS = 10 * 60_000;
 
-/** Throws UNAVAILABLE, INVALID_ARGUMENTS, INVALID_CURSOR. */
-export async function subscribeEvents(route: FrontEnd, intent: SubscribeEvents, { encode, caller, method }: Exchange): Promise<object> {
+/** Throws UNAVAILABLE, INVALID_ARGUMENTS, INVALID_CURSOR, and what polls at upstreams throw. */
+export async function subscribeEvents(
+  route: FrontEnd,
+  intent: SubscribeEvents,
+  { encode, caller, method, catalogue }: Exchange,
+): Promise<object> {
   const { outbox } = outboxOf(route, method);
   const desk = deskOf(route, caller);
-  const filter = filterOf(route, intent);
+  const passedOn = passedOnOf(catalogue, intent);
+  if (!passedOn) filterOf(route, intent, catalogue);
   const { keyOfSecret } = await import("@parley/webhooks");
   const url = await urlOf(desk, intent.url);
   if (!keyOfSecret(intent.secret)) {
@@ -47,18 +53,19 @@ export async function subscribeEvents(route: FrontEnd, intent: SubscribeEvents, 
   const nowMs = route.services.clock.now();
   const id = idOf(caller, { ...intent, url });
   const known = await desk.subscriptions.get(id, nowMs);
-  const from = await placeOf(outbox, intent);
+  const begin = passedOn ? await beginThere(passedOn, intent, { known, caller, nowMs }) : await beginHere(outbox, intent, nowMs);
   if (!known) await verify(route, desk, { ...intent, url, id, caller });
   const expiresAtMs = nowMs + Math.min(Math.max(intent.ttlMs ?? TTL_MS.usual, TTL_MS.least), TTL_MS.most);
   const subscription: Subscription = {
     id,
     caller,
-    type: filter.types[0] as OccurrenceType,
+    type: intent.name,
     arguments: intent.arguments as JsonObject,
     url,
     madeAtMs: known?.madeAtMs ?? nowMs,
     // In the subscription, so that no worker can begin elsewhere.
-    from: known?.from ?? cursorOfPlace(floorOf(from, intent, nowMs)),
+    from: known?.from ?? begin.from,
+    ...((known ?? begin).notBeforeMs !== undefined && { notBeforeMs: (known ?? begin).notBeforeMs }),
     secrets: secretsOf(desk, known, { id, secret: intent.secret, nowMs }),
     expiresAtMs,
   };
@@ -70,8 +77,8 @@ export async function subscribeEvents(route: FrontEnd, intent: SubscribeEvents, 
   return encode.answer({
     id,
     refreshBefore: new Date(expiresAtMs).toISOString(),
-    cursor: place,
-    truncated: await isTruncated(outbox, placeOfCursor(place), { from, intent, nowMs }),
+    cursor: place === "" ? null : place,
+    truncated: await begin.isTruncatedAt(place),
     ...(known && { deliveryStatus: statusOf(state) }),
   });
 }
@@ -196,13 +203,40 @@ function floorOf(from: OutboxPlace, { maxAgeMs }: Pick<SubscribeEvents, "maxAgeM
   return from.map((place) => (Number(place.after.split("-")[0]) < oldestMs ? { after: `${oldestMs}-0`, changes: 0 } : place));
 }
 
-async function isTruncated(
-  outbox: Outbox,
-  place: OutboxPlace,
-  { from, intent, nowMs }: { readonly from: OutboxPlace; readonly intent: SubscribeEvents; readonly nowMs: number },
-): Promise<boolean> {
-  const isFloored = cursorOfPlace(floorOf(from, intent, nowMs)) !== cursorOfPlace(from);
-  return isFloored || (await outbox.read(place, 1)).isTruncated;
+/** Where a new subscription begins. */
+interface Begin extends Pick<Subscription, "from" | "notBeforeMs"> {
+  /** Whether something is missing for a subscription that is there. */
+  isTruncatedAt(place: string): Promise<boolean>;
+}
+
+async function beginHere(outbox: Outbox, intent: SubscribeEvents, nowMs: number): Promise<Begin> {
+  const given = await placeOf(outbox, intent);
+  const from = cursorOfPlace(floorOf(given, intent, nowMs));
+  const isFloored = from !== cursorOfPlace(given);
+  return { from, isTruncatedAt: async (place) => isFloored || (await outbox.read(placeOfCursor(place), 1)).isTruncated };
+}
+
+/** The upstream says what is wrong with the arguments and the cursor, and whether something is missing, before anything is written. */
+async function beginThere(
+  type: PassedOnType,
+  { arguments: args, cursor, maxAgeMs }: SubscribeEvents,
+  { known, caller, nowMs }: { readonly known: Subscription | undefined; readonly caller: Caller; readonly nowMs: number },
+): Promise<Begin> {
+  // A renewal must not fail because the upstream is down. What was missed is posted as a gap.
+  if (known) return { ...known, isTruncatedAt: async () => false };
+  const taker = takerOf(caller);
+  const page = await type.poll({
+    arguments: args as JsonObject,
+    limit: 1,
+    ...(cursor !== undefined && { cursor }),
+    ...(maxAgeMs !== undefined && { maxAgeMs }),
+    ...(taker && { taker }),
+  });
+  return {
+    from: cursor ?? page.cursor ?? "",
+    ...(maxAgeMs !== undefined && { notBeforeMs: nowMs - maxAgeMs }),
+    isTruncatedAt: async () => page.isTruncated,
+  };
 }
 
 interface State {

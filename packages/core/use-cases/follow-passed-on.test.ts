@@ -1,0 +1,112 @@
+import { expect, test, vi } from "vitest";
+import type { PassedOnPage, PassedOnType } from "../ports/passed-on.ts";
+import { type FollowPassedOn, followPassedOn } from "./follow-passed-on.ts";
+
+/** A log that a type is polled from, and time that passes as it is waited for. */
+function heard(more: Partial<FollowPassedOn> = {}) {
+  const log: string[] = [];
+  const waits: number[] = [];
+  const told: string[] = [];
+  const troubles: unknown[] = [];
+  const failures: unknown[] = [];
+  let isDown = false;
+  let isOffered = true;
+  const type = {
+    name: "up_note",
+    inputSchema: {},
+    payloadSchema: {},
+    async poll({ cursor, limit }) {
+      if (isDown) throw new Error("down");
+      const from = Number(cursor ?? log.length);
+      const events = log.slice(from, from + limit).map((id, index) => ({ id, atMs: 0, data: {}, cursor: String(from + index + 1) }));
+      const end = from + events.length;
+      return { events, cursor: String(end), isTruncated: false, isMore: end < log.length, nextPollMs: 1_000 } satisfies PassedOnPage;
+    },
+  } satisfies PassedOnType;
+  const following = followPassedOn({
+    look: () => (isOffered ? type : undefined),
+    arguments: {},
+    from: "0",
+    limit: 2,
+    clock: {
+      async sleep(ms) {
+        waits.push(ms);
+        await new Promise((passed) => setTimeout(passed, 1));
+      },
+    },
+    deliver: ({ events }) => void told.push(...events.map(({ id }) => id)),
+    troubled: (error) => void troubles.push(error),
+    failed: (error) => void failures.push(error),
+    ...more,
+  });
+  return {
+    log,
+    waits,
+    told,
+    troubles,
+    failures,
+    following,
+    down: (now: boolean) => void (isDown = now),
+    offered: (now: boolean) => void (isOffered = now),
+    waited: () => vi.waitFor(() => expect(waits.length).toBeGreaterThan(0)),
+    again: async () => {
+      waits.length = 0;
+      await vi.waitFor(() => expect(waits.length).toBeGreaterThan(2));
+    },
+  };
+}
+
+test("what there is more of is polled at once, and then as the publisher wants", async () => {
+  const { log, waits, told, following, waited } = heard();
+  log.push("a", "b", "c", "d", "e");
+  await waited();
+  expect(told).toEqual(["a", "b", "c", "d", "e"]);
+  expect(waits[0]).toBe(1_000);
+  expect(following.cursor).toBe("5");
+  following.stop();
+});
+
+test("an upstream that is down is tried again, later and later, is said to be down once, and nothing is lost", async () => {
+  const { log, waits, told, troubles, following, down, again } = heard();
+  await again();
+  down(true);
+  log.push("a");
+  await again();
+  expect(troubles).toHaveLength(1);
+  await vi.waitFor(() => expect(waits).toContain(60_000));
+  expect(Math.max(...waits)).toBe(60_000);
+  down(false);
+  await vi.waitFor(() => expect(told).toEqual(["a"]));
+  down(true);
+  await again();
+  expect(troubles).toHaveLength(2);
+  following.stop();
+});
+
+test("what is not offered any more is not polled, and goes on where it was when it is offered again", async () => {
+  const { log, told, following, offered, again } = heard();
+  await again();
+  offered(false);
+  log.push("a");
+  await again();
+  expect(told).toEqual([]);
+  offered(true);
+  await vi.waitFor(() => expect(told).toEqual(["a"]));
+  following.stop();
+});
+
+test("the cursor stays where it was if an event could not be delivered, and nothing is delivered after the end", async () => {
+  const { log, failures, following, waited } = heard({
+    deliver: () => Promise.reject(new Error("no")),
+  });
+  await waited();
+  log.push("a");
+  await vi.waitFor(() => expect(failures).toEqual([new Error("no")]));
+  expect(following.cursor).toBe("0");
+
+  const stopped = heard();
+  stopped.following.stop();
+  stopped.log.push("a");
+  await new Promise((passed) => setTimeout(passed, 20));
+  expect(stopped.told).toEqual([]);
+});

@@ -1,0 +1,132 @@
+/** Polls of an upstream's events, whatever it answers. test/e2e/gateway-events.e2e.test.ts has a real one. */
+import { expect, test } from "vitest";
+import { parseUpstreams } from "../config/upstreams.ts";
+import { CURSOR_CHARS_MAX, EVENT_CHARS_MAX, EVENT_ID_CHARS_MAX, gatewayEvent, type PollWanted } from "./gateway-event.ts";
+
+const [UPSTREAM] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com" }] }));
+const LISTED = { name: "note", inputSchema: {}, payloadSchema: {} };
+const at = "2026-11-30T00:00:00Z";
+const event = (eventId: string, data: object = {}) => ({ eventId, name: "note", timestamp: at, data });
+
+/** A type of an upstream that answers so, and what it was asked. */
+function answering(answer: (wanted: PollWanted) => unknown) {
+  const asked: PollWanted[] = [];
+  const polls = {
+    async poll(_upstream: unknown, wanted: PollWanted) {
+      asked.push(wanted);
+      return answer(wanted);
+    },
+  };
+  return { type: gatewayEvent(LISTED, { upstream: UPSTREAM!, polls }), asked };
+}
+
+const rawIds = (events: readonly { readonly id: string }[]) => events.map(({ id }) => id.replace("up:", ""));
+
+test("however many events are wanted at once, each is told once, in order, from pages of one size", async () => {
+  const log = Array.from({ length: 23 }, (_, index) => event(`e${index}`));
+  for (const limit of [1, 2, 3, 7, 100]) {
+    const { type, asked } = answering(({ cursor: given }) => {
+      const from = Number(given);
+      return { events: log.slice(from, from + 5), cursor: String(Math.min(from + 5, log.length)), hasMore: from + 5 < log.length };
+    });
+    const heard: string[] = [];
+    let from = cursor("0");
+    for (let isMore = true; isMore;) {
+      // oxlint-disable-next-line no-await-in-loop -- page after page
+      const page = await type.poll({ arguments: {}, limit, cursor: from });
+      expect(page.events.length).toBeLessThanOrEqual(limit);
+      expect(page.events.at(-1)?.cursor).toBe(page.cursor);
+      heard.push(...rawIds(page.events));
+      from = page.cursor ?? "";
+      ({ isMore } = page);
+    }
+    expect(heard).toEqual(log.map(({ eventId }) => eventId));
+    expect(new Set(asked.map(({ maxEvents }) => maxEvents))).toEqual(new Set([100]));
+  }
+});
+
+test("an upstream without cursors tells all of a page, because nobody could go on in the middle of it", async () => {
+  const { type } = answering(() => ({ events: [event("a"), event("b")], cursor: null }));
+  const page = await type.poll({ arguments: {}, limit: 1 });
+  expect([rawIds(page.events), page.cursor, page.isMore]).toEqual([["a", "b"], null, false]);
+});
+
+test("who continues after an event that is gone hears the whole page again, rather than miss something", async () => {
+  let page = [event("a"), event("b"), event("c")];
+  const { type } = answering(() => ({ events: page, cursor: "9" }));
+  const whole = await type.poll({ arguments: {}, limit: 9 });
+  const from = whole.cursor ?? "";
+  const [first] = (await type.poll({ arguments: {}, limit: 1, cursor: from })).events;
+  expect(rawIds((await type.poll({ arguments: {}, limit: 9, cursor: first?.cursor ?? "" })).events)).toEqual(["b", "c"]);
+  page = page.slice(1);
+  expect(rawIds((await type.poll({ arguments: {}, limit: 9, cursor: first?.cursor ?? "" })).events)).toEqual(["b", "c"]);
+  page = [event("d"), event("e")];
+  expect(rawIds((await type.poll({ arguments: {}, limit: 9, cursor: first?.cursor ?? "" })).events)).toEqual(["d", "e"]);
+});
+
+const DEEP = JSON.parse(`${'{"a":'.repeat(2_000)}1${"}".repeat(2_000)}`) as object;
+test.each([
+  ["an id that is as long as it may be", event("x".repeat(EVENT_ID_CHARS_MAX)), true],
+  ["a longer id", event("x".repeat(EVENT_ID_CHARS_MAX + 1)), false],
+  ["no id", { ...event("x"), eventId: undefined }, false],
+  ["data that are as large as they may be", event("x", { a: "x".repeat(EVENT_CHARS_MAX - '{"a":""}'.length) }), true],
+  ["larger data", event("x", { a: "x".repeat(EVENT_CHARS_MAX - '{"a":""}'.length + 1) }), false],
+  ["data that nest too deeply", event("x", DEEP), false],
+  ["data that are a list", { ...event("x"), data: [] }, false],
+  ["a time that is none", { ...event("x"), timestamp: "yesterday" }, false],
+  ["a time with another zone", { ...event("x"), timestamp: "2026-11-30T02:00:00+02:00" }, true],
+  ["nothing", null, false],
+])("of %s it is told, or that something is missing", async (_what, given, isTold) => {
+  const { type } = answering(() => ({ events: [event("before"), given, event("after")], cursor: "3" }));
+  const page = await type.poll({ arguments: {}, limit: 9, cursor: cursor("0") });
+  expect(page.events).toHaveLength(isTold ? 3 : 2);
+  expect(page.isTruncated).toBe(!isTold);
+});
+
+function cursor(...place: readonly unknown[]): string {
+  return `u.${Buffer.from(JSON.stringify(place)).toString("base64url")}`;
+}
+
+test.each([
+  ["u."],
+  ["1.0-0"],
+  [""],
+  [cursor()],
+  [cursor(1)],
+  [cursor("a", "b", "c")],
+  [cursor("a", 1)],
+  [cursor("x".repeat(CURSOR_CHARS_MAX + 1))],
+  [`u.${"A".repeat(50_000)}`],
+])("the cursor %.20s is refused before anybody is asked", async (given) => {
+  const { type, asked } = answering(() => ({ events: [] }));
+  await expect(type.poll({ arguments: {}, limit: 1, cursor: given })).rejects.toMatchObject({ code: "INVALID_CURSOR" });
+  expect(asked).toEqual([]);
+});
+
+test.each([
+  ["no events", {}],
+  ["events that are no list", { events: {} }],
+  ["a cursor that is too long", { events: [], cursor: "x".repeat(CURSOR_CHARS_MAX + 1) }],
+  ["a negative time to wait", { events: [], nextPollMs: -1 }],
+  ["nothing", undefined],
+])("a page with %s is the upstream's mistake", async (_what, answer) => {
+  const { type } = answering(() => answer);
+  await expect(type.poll({ arguments: {}, limit: 1 })).rejects.toMatchObject({ code: "UPSTREAM_INVALID" });
+});
+
+test.each([
+  [undefined, 5_000],
+  [0, 1_000],
+  [1_000, 1_000],
+  [59_999, 59_999],
+  [86_400_000, 60_000],
+])("an upstream that wants to be polled after %s ms is polled after %i", async (nextPollMs, expected) => {
+  const { type } = answering(() => ({ events: [], cursor: null, ...(nextPollMs !== undefined && { nextPollMs }) }));
+  expect(await type.poll({ arguments: {}, limit: 1 })).toEqual({
+    events: [],
+    cursor: null,
+    isTruncated: false,
+    isMore: false,
+    nextPollMs: expected,
+  });
+});

@@ -1,0 +1,119 @@
+/** What a delivery posts from: the outbox of this deployment, or an event type of an upstream. Both are read from a cursor on. */
+import {
+  type Caller,
+  type Clock,
+  cursorOfPlace,
+  followPassedOn,
+  type JsonObject,
+  type OccurrenceFeed,
+  type OccurrenceFilter,
+  type Operator,
+  type Outbox,
+  type PassedOnType,
+  placeOfCursor,
+  takerOf,
+} from "@parley/core";
+
+/** What is posted: an event, or that something is missing. */
+export interface Posting {
+  readonly id: string;
+  readonly type: string;
+  readonly atMs: number;
+  readonly data: JsonObject;
+  /** Where to continue after it. */
+  readonly cursor: string;
+}
+
+export interface PostingsRead {
+  readonly postings: readonly Posting[];
+  /** Where to continue after all of them. */
+  readonly cursor: string;
+  readonly isTruncated: boolean;
+}
+
+export interface SourceListener {
+  readonly from: string;
+  /** Called one after the other. What it rejects with ends the following. */
+  deliver(read: PostingsRead): Promise<void>;
+  failed(error: unknown): void;
+}
+
+export interface Source {
+  /** The cursor of now. */
+  now(): Promise<string>;
+  follow(listener: SourceListener): { cursor(): string; stop(): void };
+}
+
+const AT_ONCE = 50;
+
+export interface OutboxSource {
+  readonly outbox: Pick<Outbox, "now">;
+  /** Of all deliveries of this process. */
+  readonly feed: OccurrenceFeed;
+  readonly caller: Caller | Operator;
+  readonly filter: OccurrenceFilter;
+  readonly urlOf?: ((taskId: string, key: string) => string) | undefined;
+}
+
+export function outboxSource({ outbox, feed, caller, filter, urlOf }: OutboxSource): Source {
+  return {
+    now: async () => cursorOfPlace(await outbox.now()),
+    follow({ from, deliver, failed }) {
+      const following = feed.follow({
+        caller,
+        filter,
+        from: placeOfCursor(from),
+        limit: AT_ONCE,
+        ...(urlOf && { urlOf }),
+        deliver: ({ occurrences, place, isTruncated }) =>
+          deliver({
+            postings: occurrences.map(({ place: after, ...each }) => ({ ...each, cursor: cursorOfPlace(after) })),
+            cursor: cursorOfPlace(place),
+            isTruncated,
+          }),
+        failed,
+        // The feed says so, once for all.
+        troubled: () => undefined,
+      });
+      return { cursor: () => cursorOfPlace(following.place), stop: following.stop };
+    },
+  };
+}
+
+export interface PassedOnSource {
+  readonly name: string;
+  readonly arguments: JsonObject;
+  readonly caller: Caller;
+  /** The event type that the caller is offered now. */
+  readonly look: (caller: Caller, name: string) => Promise<PassedOnType | undefined>;
+  readonly notBeforeMs?: number | undefined;
+  readonly clock: Pick<Clock, "sleep">;
+  readonly troubled: (error: unknown) => void;
+}
+
+/** An empty cursor is now: the upstream cannot continue anywhere else. */
+export function passedOnSource(options: PassedOnSource): Source {
+  const { name, arguments: args, caller, look, notBeforeMs = 0, clock, troubled } = options;
+  return {
+    now: async () => "",
+    follow({ from, deliver, failed }) {
+      const following = followPassedOn({
+        look: () => look(caller, name),
+        arguments: args,
+        from: from === "" ? null : from,
+        limit: AT_ONCE,
+        taker: takerOf(caller),
+        clock,
+        deliver: ({ events, cursor, isTruncated }) =>
+          deliver({
+            postings: events.filter(({ atMs }) => atMs >= notBeforeMs).map((each) => ({ ...each, type: name, cursor: each.cursor ?? "" })),
+            cursor: cursor ?? "",
+            isTruncated,
+          }),
+        failed,
+        troubled,
+      });
+      return { cursor: () => following.cursor ?? "", stop: following.stop };
+    },
+  };
+}
