@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { aLife, anAsk } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
@@ -11,6 +13,17 @@ import { postInThread } from "./post-in-thread.ts";
 
 const OUTBOX = { lengthMax: 1_000, ageMs: 86_400_000 };
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+
+const quiet = () => undefined;
+const SILENT = { warn: quiet, error: quiet };
+const PLAIN = {
+  secrets: ["a secret of at least thirty-two characters"],
+  logLevel: "silent",
+  file: undefined,
+  upstreams: undefined,
+  isPrivate: true,
+  publicUrl: undefined,
+};
 
 let redis: OpenRedis;
 
@@ -45,16 +58,12 @@ async function start(text: string) {
   const { url, prefix } = redis;
   const stop = await postInThread(
     {
+      ...PLAIN,
       redis: { url, prefix, outbox: OUTBOX, startTimeoutMs: 2_000 },
-      secrets: ["a secret of at least thirty-two characters"],
-      logLevel: "silent",
       file: { file: fileOf(text), variables: { SECRET } },
-      upstreams: undefined,
-      isPrivate: true,
-      publicUrl: undefined,
     },
     {
-      log: { warn: () => undefined, error: () => undefined },
+      log: SILENT,
       count: (webhook, result) => told.push(`${webhook} ${result}`),
       show: (webhook, state) => told.push(`${webhook} is ${state === undefined ? "unknown" : "shown"}`),
       broke: () => told.push("broke"),
@@ -94,14 +103,77 @@ test("a file that is wrong is told as it is where it is read", async () => {
   await expect(start(`webhooks: { ops: { url: "http://127.0.0.1:1/", secret: short } }`)).rejects.toThrow(/ops\.secret.*must be whsec_/s);
 });
 
-test("a thread that ends by a defect is told once, and the worker can stop all the same", async () => {
+test("a thread that cannot reach Redis says so where it is started, and none is left", async () => {
+  const exits = vi.spyOn(Worker.prototype, "terminate");
+  onTestFinished(() => exits.mockRestore());
+  const given = { ...PLAIN, redis: { url: "redis://127.0.0.1:1", prefix: "p", outbox: OUTBOX, startTimeoutMs: 200 } };
+  await expect(postInThread(given, { log: SILENT, count: quiet, show: quiet, broke: quiet })).rejects.toThrow();
+  expect(exits).toHaveBeenCalledTimes(1);
+});
+
+/** The thread that runs now. */
+function watchThreads(): { readonly newest: () => Worker; readonly count: () => number } {
   const listening = vi.spyOn(Worker.prototype, "on");
   onTestFinished(() => listening.mockRestore());
-  const { told, stop } = await start("webhooks: {}");
-  const thread = listening.mock.contexts.at(-1) as Worker;
-  // As Node.js tells of what nobody has caught there.
-  thread.emit("error", new Error("a defect"));
-  await thread.terminate();
-  expect(told).toEqual(["broke"]);
+  const all = () => [...new Set(listening.mock.contexts as Worker[])];
+  return { newest: () => all().at(-1) as Worker, count: () => all().length };
+}
+
+test("a thread that ends by a defect, again and again, is followed by another one, which posts; the worker can stop at any time", async () => {
+  const { port, received } = await startReceiver();
+  const threads = watchThreads();
+  const { told, stop } = await start(
+    `webhooks: { ops: { url: "http://127.0.0.1:${port}/", secret: "\${SECRET}", private: true, events: [task.ended] } }`,
+  );
+  await expect.poll(async () => ((await redis.webhooks.load("ops")) as { place?: string }).place, { timeout: 20_000 }).toBeDefined();
+  const before = threads.count();
+  for (let deaths = 1; deaths <= 2; deaths += 1) {
+    const dying = threads.newest();
+    // As Node.js tells of what nobody has caught there.
+    dying.emit("error", new Error("a defect"));
+    // oxlint-disable-next-line no-await-in-loop -- death after death
+    await dying.terminate();
+    // oxlint-disable-next-line no-await-in-loop -- death after death
+    await expect.poll(() => threads.count(), { timeout: 20_000 }).toBe(before + deaths);
+  }
+  // The second one died before it could post, which is tried again as well.
+  expect(told).toContain("broke");
+  await ended();
+  // The claim of the first one runs out after half a minute.
+  await expect.poll(() => Atomics.load(received, 0), { timeout: 60_000 }).toBe(1);
+  // While it waits to start another one.
+  await threads.newest().terminate();
   await stop();
-});
+  const atEnd = threads.count();
+  await new Promise((resolve) => setTimeout(resolve, 5_000));
+  expect(threads.count()).toBe(atEnd);
+}, 120_000);
+
+test("what was posted by a thread that is killed before it was answered is posted again, with the same id", async () => {
+  const ids: string[] = [];
+  let isHeld = true;
+  const receiver = createServer((request, response) => {
+    ids.push(String(request.headers["webhook-id"]));
+    // The first one is never answered.
+    if (!isHeld) response.end();
+    isHeld = false;
+    request.resume();
+  });
+  await new Promise<void>((listening) => receiver.listen(0, "127.0.0.1", listening));
+  onTestFinished(() => {
+    receiver.closeAllConnections();
+    receiver.close();
+  });
+  const threads = watchThreads();
+  const { port } = receiver.address() as AddressInfo;
+  const { told, stop } = await start(
+    `webhooks: { ops: { url: "http://127.0.0.1:${port}/", secret: "\${SECRET}", private: true, events: [task.ended] } }`,
+  );
+  await expect.poll(async () => ((await redis.webhooks.load("ops")) as { place?: string }).place, { timeout: 20_000 }).toBeDefined();
+  await ended();
+  await expect.poll(() => ids.length, { timeout: 20_000 }).toBe(1);
+  await threads.newest().terminate();
+  await expect.poll(() => told, { timeout: 90_000 }).toContain("ops delivered");
+  expect(ids).toEqual([ids[0], ids[0]]);
+  await stop();
+}, 150_000);

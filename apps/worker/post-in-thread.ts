@@ -6,6 +6,7 @@
  *   thread   outbox ─▶ policy ─▶ POST ─▶ place ─────┘   with connections of its own, and a tenth of the main thread's share where both want the CPU
  */
 import { setPriority } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import type { Log } from "@parley/core";
 import type { RedisSettings } from "@parley/redis";
@@ -28,7 +29,7 @@ export interface PostInThread {
   readonly log: Pick<Log, "warn" | "error">;
   readonly count: (webhook: string, result: "delivered" | "failed" | "given_up") => void;
   readonly show: (webhook: string, state: DeliveryState | undefined) => void;
-  /** The thread has ended by itself, which only a defect does. */
+  /** The thread has ended by itself, which only a defect does. Another one follows. */
   readonly broke: () => void;
 }
 
@@ -43,13 +44,61 @@ const MARK = "parley posts";
 const STOP_MS = 8_000;
 /** The least that a thread may want is 19. */
 const NICE = 10;
+/** When another thread follows one that ended by itself; doubled each time, unless it posted for long enough. */
+const AGAIN_MS = 1_000;
+const AGAIN_MAX_MS = 60_000;
+const STEADY_MS = 10 * 60_000;
 
-/** Resolves once it posts, to what stops it. Throws an Error that says why it does not. */
-export async function postInThread(given: PostWith, { log, count, show, broke }: PostInThread): Promise<() => Promise<void>> {
+/**
+ * Resolves once it posts, to what stops it. Throws an Error that says why it does not. A thread that ends by itself is followed by another one, and ends
+ * no run: those who wait for their tasks do not wait for webhooks. What it had not saved is posted again, by it or another worker.
+ */
+export async function postInThread(given: PostWith, told: PostInThread): Promise<() => Promise<void>> {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let thread: PostingThread | undefined = await startThread(given, told);
+
+  async function keep(): Promise<void> {
+    let waitMs = AGAIN_MS;
+    // oxlint-disable no-await-in-loop -- thread after thread
+    while (!signal.aborted) {
+      const startedMs = performance.now();
+      if (thread) {
+        await thread.ended;
+        if (signal.aborted) return;
+        told.broke();
+      }
+      if (performance.now() - startedMs >= STEADY_MS) waitMs = AGAIN_MS;
+      await sleep(waitMs, undefined, { signal }).catch(() => undefined);
+      waitMs = Math.min(2 * waitMs, AGAIN_MAX_MS);
+      if (signal.aborted) return;
+      thread = await startThread(given, told).catch((error: unknown) => {
+        told.log.error({ err: error }, "the thread that posts webhooks does not start; it is tried again");
+        return undefined;
+      });
+      if (signal.aborted) await thread?.stop();
+    }
+    // oxlint-enable no-await-in-loop
+  }
+
+  const kept = keep();
+  return async () => {
+    stopping.abort();
+    await thread?.stop();
+    await kept;
+  };
+}
+
+interface PostingThread {
+  readonly ended: Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Resolves once it posts. */
+async function startThread(given: PostWith, { log, count, show }: PostInThread): Promise<PostingThread> {
   const variables = given.file && { ...given.file, variables: { ...given.file.variables } };
   const thread = new Worker(new URL(import.meta.url), { name: "webhooks", workerData: { mark: MARK, ...given, file: variables } });
   const shown = new Set<string>();
-  let isPosting = false;
   const started = Promise.withResolvers<void>();
   const exited = Promise.withResolvers<void>();
   thread.on("message", (message: Message) => {
@@ -66,10 +115,9 @@ export async function postInThread(given: PostWith, { log, count, show, broke }:
     started.reject(error);
   });
   thread.on("exit", () => {
-    exited.resolve();
     for (const webhook of shown) show(webhook, undefined);
+    exited.resolve();
     started.reject(new Error("the thread that posts webhooks has ended"));
-    if (isPosting) broke();
   });
   try {
     await started.promise;
@@ -77,16 +125,17 @@ export async function postInThread(given: PostWith, { log, count, show, broke }:
     await thread.terminate();
     throw error;
   }
-  isPosting = true;
-  return async () => {
-    isPosting = false;
-    thread.postMessage("stop");
-    const timer = setTimeout(() => {
-      log.warn({}, "the thread that posts webhooks does not stop, and is ended; other workers go on from its last places");
-      void thread.terminate();
-    }, STOP_MS);
-    await exited.promise;
-    clearTimeout(timer);
+  return {
+    ended: exited.promise,
+    async stop() {
+      thread.postMessage("stop");
+      const timer = setTimeout(() => {
+        log.warn({}, "the thread that posts webhooks does not stop, and is ended; other workers go on from its last places");
+        void thread.terminate();
+      }, STOP_MS);
+      await exited.promise;
+      clearTimeout(timer);
+    },
   };
 }
 

@@ -167,10 +167,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
           log,
           count: watched.webhook,
           show: watched.webhookState,
-          broke() {
-            watched.stray("process");
-            breaks();
-          },
+          broke: () => watched.stray("process"),
         },
       );
     }
