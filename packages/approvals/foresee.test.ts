@@ -51,6 +51,25 @@ test.each<[string, { catalogue?: Catalogue; call?: object; content?: JsonObject;
   expect(found.map(({ path }) => path)).toEqual(paths);
 });
 
+test("a refusal that is about no changed field is about the content, as of a form that does not fit, so that every client takes it for that", async () => {
+  const store = createMemoryStore({ clock: { now: () => 0 }, wakeUps: { changed: () => undefined, askedChanged: () => undefined } });
+  const call = aCall({ name: "move", arguments: ARGS });
+  await store.create({ taskId: "0-task", call, graceMs: 1_000 });
+  const strict = defineTool({
+    name: "move",
+    input: z
+      .object({ from: z.string(), to: z.string() })
+      .refine(({ from, to }) => !to.startsWith(from), { path: ["from"], message: "a secret" }),
+    run: () => "moved",
+  });
+  const schema = editForm(strict, ARGS, { edit: ["to"], redact: ["/from"], message: "Move?", secretNames: [] });
+  const request = { type: "form", message: "Move?", schema, hints: { filledIn: true }, about: { isApproval: true } } as const;
+  const foresee = foreseeEdits({ store, catalogues: fixedCatalogue(catalogue([strict])), clock: systemClock });
+  expect(await foresee({ id: "0-task", call }, { request }, { to: "/a/b" })).toEqual([
+    { path: "/content", message: "The tool does not take these changes" },
+  ]);
+});
+
 test("a check of the tool that takes longer than the approver waits is left to the gate, to the millisecond", async () => {
   const store = createMemoryStore({ clock: { now: () => 0 }, wakeUps: { changed: () => undefined, askedChanged: () => undefined } });
   const call = aCall({ name: "move", arguments: ARGS });

@@ -49,6 +49,6 @@ export function foreseeEdits({ store, catalogues, clock }: ForeseeOptions): Fore
 /** About the changed fields alone: words about others could repeat an argument that the rule keeps back. */
 function told(violations: readonly Violation[], changed: JsonObject, form: JsonObject): readonly Violation[] {
   const own = violations.filter(({ path }) => Object.hasOwn(changed, path.slice(1).split("/", 1)[0] ?? ""));
-  if (own.length === 0) return [{ path: "", message: "The tool does not take these changes" }];
+  if (own.length === 0) return [{ path: "/content", message: "The tool does not take these changes" }];
   return own.map(({ path, message }) => titled(form, { path: `/content${path}`, message }));
 }

@@ -97,7 +97,7 @@ describe("a call of a rule with tests", () => {
         tool: { name: "wire#test", title: "Wire money" },
         caller: { principal: "ann", tenant: "default" },
         arguments: { of: "0-task-2", rule: "ops", arguments: { iban: "XX00", amount: 5 }, changed: ["iban"] },
-        idempotencyKey: "test of 0-task-2",
+        idempotencyKey: "test\nof 0-task-2",
         retentionMs: real.task.call.retentionMs,
       },
     ]);
@@ -120,6 +120,33 @@ describe("a call of a rule with tests", () => {
     const real = await call();
     await real.answer({ [APPROVAL]: {} }, BOB);
     expect([ran, logged]).toEqual([["DE1"], ["a test of a rule was not made"]]);
+  });
+
+  test("leaves nothing behind if its test cannot be made", async () => {
+    const { now, call, approvals, report } = subject();
+    now.plantFails = true;
+    await call();
+    expect((await report())[0]?.tests).toEqual({ asked: 0, caught: 0, missed: 0, missedBy: [] });
+    // Nothing is open, so nothing is settled again.
+    await approvals.settled({
+      tenant: "default",
+      rule: "+ops",
+      taskId: "0-task-1",
+      askedAtMs: now.ms,
+      end: "approved",
+      atMs: now.ms,
+      by: ["bob"],
+    });
+    expect((await report())[0]?.tests).toMatchObject({ missed: 0 });
+  });
+
+  test("has its test made under a key that no door takes, so its caller can neither find the test nor keep it from being made", async () => {
+    const { call, planted } = subject();
+    await call();
+    const key = planted[0]?.idempotencyKey ?? "";
+    // MCP takes printable ASCII without spaces, and HTTP no line break in a header.
+    expect(key).not.toMatch(/^[\x21-\x7e]*$/);
+    expect(() => new Headers({ "idempotency-key": key })).toThrow(TypeError);
   });
 
   test("is followed by at most so many a day", async () => {

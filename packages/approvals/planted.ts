@@ -18,6 +18,7 @@ import {
   type JsonObject,
   type Membership,
   testName,
+  TESTS_MARK,
   type Tool,
 } from "@parley/core";
 import type { StoppedToAsk } from "./standing.ts";
@@ -119,7 +120,15 @@ export function testTool(tool: Tool, ask: (planted: Planted, effects: Effects) =
   };
 }
 
+/**
+ * The idempotency key under which a test is made. No door takes a line break in one: with the key, who made the call could learn whether a test follows it, or
+ * keep it from being made.
+ */
+export function testKey(taskId: string): string {
+  return `test\nof ${taskId}`;
+}
+
 /** In the figures, tests of a rule are a rule of their own, by a name that no rule has. */
 export function testsOf(rule: string): string {
-  return `+${rule}`;
+  return `${TESTS_MARK}${rule}`;
 }

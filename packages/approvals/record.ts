@@ -30,7 +30,7 @@ import {
   toolOf,
 } from "@parley/core";
 import { kindOf, type LastCall } from "./compare.ts";
-import { plantedCaller, plantedCopy, type PlantTest, type Tests, TESTS_A_DAY_MAX, testsOf } from "./planted.ts";
+import { plantedCaller, plantedCopy, type PlantTest, type Tests, TESTS_A_DAY_MAX, testKey, testsOf } from "./planted.ts";
 import type { Decision } from "./rules.ts";
 import { grantStanding, standingId, type StoppedToAsk, useStanding } from "./standing.ts";
 
@@ -203,9 +203,16 @@ export function createGateRecord({
         }
         const { rules } = await approvals.read({ tenant, days: 1, nowMs: now() });
         if ((rules.find((each) => each.rule === rule)?.asked ?? 0) >= TESTS_A_DAY_MAX) return;
-        await approvals.asked({ tenant, rule, taskId, askedAtMs: now() });
+        const asked = { tenant, rule, taskId, askedAtMs: now() };
+        await approvals.asked(asked);
         const { retentionMs } = call;
-        await plant({ tool: runs, caller: plantedCaller(stopped), arguments: copy, idempotencyKey: `test of ${taskId}`, retentionMs });
+        try {
+          await plant({ tool: runs, caller: plantedCaller(stopped), arguments: copy, idempotencyKey: testKey(taskId), retentionMs });
+        } catch (error) {
+          // There is nobody who would settle it.
+          await approvals.settled({ ...asked, end: "withdrawn", atMs: now(), by: [] });
+          throw error;
+        }
       };
       await attempt(stopped, work, "a test of a rule was not made");
     },

@@ -101,12 +101,13 @@ function withoutTests({ rules, open, ...rest }: ApprovalFigures) {
   };
 }
 
-function reportedTests({ asked, approved, refused, people }: CountedRule): ReportedTests {
+function reportedTests({ asked, approved, refused, withdrawn, people }: CountedRule): ReportedTests {
   const missed = people
     .filter((each) => each.approved > 0 && each.principal !== "")
     .toSorted((one, other) => other.approved - one.approved);
   return {
-    asked,
+    // Those that could not be made were never asked.
+    asked: asked - withdrawn,
     caught: refused,
     missed: approved,
     missedBy: missed.slice(0, DECIDERS_SHOWN).map((each) => ({ principal: each.principal, missed: each.approved })),

@@ -139,6 +139,16 @@ export function describeApprovals(where: string, open: () => Promise<UnderTest>)
       expect([named.length, isMoreOpen]).toEqual([OPEN_APPROVALS_READ, true]);
     });
 
+    test("name no tests of approvers among the open calls, which take no places of those, and count how they end", async () => {
+      const tests = OPEN_APPROVALS_READ + 1;
+      for (let task = 0; task < tests; task += 1) await ask(task, { rule: "+deletes", askedAtMs: NOON_MS - 1_000 });
+      await ask(tests);
+      expect(await read()).toMatchObject({ open: [{ rule: "deletes", taskId: call(tests).taskId }], isMoreOpen: false });
+      await settle(0, "refused", { rule: "+deletes", askedAtMs: NOON_MS - 1_000 });
+      await settle(0, "approved", { rule: "+deletes", askedAtMs: NOON_MS - 1_000 });
+      expect((await figures()).find(({ rule }) => rule === "+deletes")).toMatchObject({ asked: tests, refused: 1, approved: 0 });
+    });
+
     test("forget the oldest open call when there are too many, which is then counted as asked only", async () => {
       for (let from = 0; from <= OPEN_APPROVALS_MAX; from += 500) {
         const tasks = Array.from({ length: Math.min(500, OPEN_APPROVALS_MAX + 1 - from) }, (_, at) => from + at);

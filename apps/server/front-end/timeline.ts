@@ -8,6 +8,7 @@ import {
   type JournalLine,
   readTimeline,
   SCOPES,
+  toolNameOf,
   upcomingPrompts,
 } from "@parley/core";
 import type { TaskTimeline, TimelineAsk, TimelineCall, TimelineLine } from "@parley/core/timeline";
@@ -40,7 +41,7 @@ export async function getTimeline(
     task: {
       id: task.id,
       kind: call.kind,
-      name: call.name,
+      name: toolNameOf(call),
       ...titleShown(titleOf, call),
       status: task.status,
       ...(message !== undefined && { statusMessage: message }),

@@ -11,11 +11,15 @@ import {
   DECIDERS_MAX,
   OPEN_APPROVALS_MAX,
   OPEN_APPROVALS_READ,
+  TESTS_MARK,
 } from "../ports/approval-record.ts";
+
+type Open = Map<string, Omit<ApprovalAsked, "tenant">>;
 
 interface Tenant {
   /** By rule and task. */
-  readonly open: Map<string, Omit<ApprovalAsked, "tenant">>;
+  readonly open: Open;
+  readonly openTests: Open;
   readonly days: Map<string, Map<string, number>>;
 }
 
@@ -23,7 +27,7 @@ export function createMemoryApprovalRecord(): ApprovalRecord {
   const tenants = new Map<string, Tenant>();
 
   function tenantOf(name: string): Tenant {
-    const tenant = tenants.get(name) ?? { open: new Map(), days: new Map() };
+    const tenant = tenants.get(name) ?? { open: new Map(), openTests: new Map(), days: new Map() };
     tenants.set(name, tenant);
     return tenant;
   }
@@ -36,7 +40,8 @@ export function createMemoryApprovalRecord(): ApprovalRecord {
     return day;
   }
 
-  const byAge = ({ open }: Tenant) => [...open.values()].toSorted((one, other) => one.askedAtMs - other.askedAtMs);
+  const openOf = (tenant: Tenant, rule: string) => (rule.startsWith(TESTS_MARK) ? tenant.openTests : tenant.open);
+  const byAge = (open: Open) => [...open.values()].toSorted((one, other) => one.askedAtMs - other.askedAtMs);
   const add = (day: Map<string, number>, name: string) => day.set(name, (day.get(name) ?? 0) + 1);
   const peopleOn = (day: Map<string, number>) => [...day.keys()].filter((name) => / by ./s.test(name)).length;
 
@@ -44,22 +49,23 @@ export function createMemoryApprovalRecord(): ApprovalRecord {
     async asked({ tenant: name, rule, taskId, askedAtMs }) {
       const tenant = tenantOf(name);
       const member = `${rule} ${taskId}`;
-      if (tenant.open.has(member)) return;
-      const [oldest] = tenant.open.size >= OPEN_APPROVALS_MAX ? byAge(tenant) : [];
-      if (oldest) tenant.open.delete(`${oldest.rule} ${oldest.taskId}`);
-      tenant.open.set(member, { rule, taskId, askedAtMs });
+      const open = openOf(tenant, rule);
+      if (open.has(member)) return;
+      const [oldest] = open.size >= OPEN_APPROVALS_MAX ? byAge(open) : [];
+      if (oldest) open.delete(`${oldest.rule} ${oldest.taskId}`);
+      open.set(member, { rule, taskId, askedAtMs });
       add(dayAt(tenant, askedAtMs), `${rule} asked`);
     },
     async settled(settled) {
       const tenant = tenantOf(settled.tenant);
-      if (!tenant.open.delete(`${settled.rule} ${settled.taskId}`)) return;
+      if (!openOf(tenant, settled.rule).delete(`${settled.rule} ${settled.taskId}`)) return;
       const day = dayAt(tenant, settled.atMs);
       for (const name of countsOf(settled)) add(day, name);
       for (const { count, others } of decidersOf(settled)) add(day, day.has(count) || peopleOn(day) < DECIDERS_MAX ? count : others);
     },
     async read(request) {
       const tenant = tenantOf(request.tenant);
-      const open = byAge(tenant).filter(({ askedAtMs }) => askedAtMs > request.nowMs - APPROVAL_DAYS_MAX * 86_400_000);
+      const open = byAge(tenant.open).filter(({ askedAtMs }) => askedAtMs > request.nowMs - APPROVAL_DAYS_MAX * 86_400_000);
       const counts = daysOf(request).flatMap((day) => [...(tenant.days.get(day) ?? [])]);
       return {
         rules: countedRules(counts),

@@ -43,7 +43,7 @@ export interface ReadApprovals {
 
 export interface ApprovalFigures {
   readonly rules: readonly CountedRule[];
-  /** The calls that have been open longest, at most OPEN_APPROVALS_READ. */
+  /** The calls that have been open longest, at most OPEN_APPROVALS_READ, without tests. */
   readonly open: readonly Omit<ApprovalAsked, "tenant">[];
   readonly isMoreOpen: boolean;
 }
@@ -79,6 +79,12 @@ export const APPROVAL_DAYS_MAX = 31;
 /** Open calls of one tenant that are known. Beyond it, the oldest are forgotten and counted as asked only. */
 export const OPEN_APPROVALS_MAX = 10_000;
 export const OPEN_APPROVALS_READ = 200;
+/**
+ * Tests of approvers are counted as a rule of their own, by a name that no rule has. Their open ones are kept apart: they are no calls that wait, and must not
+ * take the places of those.
+ */
+export const TESTS_MARK = "+";
+
 /** People of one tenant who are told apart on one day, for each rule that they decide by. */
 export const DECIDERS_MAX = 1_000;
 
