@@ -153,7 +153,7 @@ export interface Answerers extends Partial<Given> {
   readonly principal?: string;
   /** Why they declined. */
   readonly reason?: string;
-  readonly accepted?: readonly ({ readonly principal: string } & Pick<Given, "name" | "assurance" | "delegatedBy">)[];
+  readonly accepted?: readonly ({ readonly principal: string } & Pick<Given, "name" | "assurance" | "login" | "delegatedBy">)[];
 }
 
 /** An answer as the tool's schema reads it, which may draw an id or read the clock. */

@@ -5,7 +5,7 @@
  * for the handler (I11). Keys look like `step:hold-table`, `ask:party-size#2`, `sleep:cool-down`, `now:now#3`,
  * `patch:notify`; in a branch `step:alice/charge`; after a restart `ask:round@1`.
  */
-import type { Assurance, Acceptance, Answer, Json, Participant } from "./task.ts";
+import type { Assurance, Acceptance, Answer, Json, LoginFacts, Participant } from "./task.ts";
 
 /** Random numbers and UUIDs have no entry, because they are derived from the task. */
 export type EntryKind = "step" | "ask" | "sleep" | "now" | "patch";
@@ -73,6 +73,8 @@ export interface Given {
   readonly atMs: number;
   /** How they were identified; absent where people are not identified, and for answers to earlier versions. */
   readonly assurance?: Assurance;
+  /** What the provider stated of their login; absent if it stated nothing, and for answers to earlier versions. */
+  readonly login?: LoginFacts;
   /** In whose place the person answered; absent if in their own. */
   readonly delegatedBy?: Participant;
 }

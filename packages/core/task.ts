@@ -353,6 +353,8 @@ export type Acceptance = {
   readonly atMs: number;
   /** See Given.assurance. */
   readonly assurance?: Assurance;
+  /** See Given.login. */
+  readonly login?: LoginFacts;
 };
 
 /** What every reader of an open ask sees of what people do around it (callers/threads.ts). */
@@ -505,6 +507,14 @@ export type Allowance = (typeof ALLOWANCES)[number];
 export const ASSURANCES = ["model", "token", "login"] as const;
 /** One of ASSURANCES. */
 export type Assurance = (typeof ASSURANCES)[number];
+
+/** What a provider states of a login. Source: OpenID Connect Core 1.0, 2 (`auth_time`, `acr`, `amr`); RFC 9068, 2.2.1; RFC 9470. */
+export type LoginFacts = {
+  /** When the person last logged in at the provider. */
+  readonly atMs?: number;
+  readonly acr?: string;
+  readonly amr?: string[];
+};
 
 /** What the identification of whoever answers must be (callers/assurance.ts). */
 export interface RequiredAssurance {

@@ -149,7 +149,10 @@ export function loginFactsOf({ auth_time: at, acr, amr }: Claims): LoginFacts | 
   const facts = {
     ...(typeof at === "number" && Number.isFinite(at) && at > 0 && at < 1e11 && { atMs: at * 1_000 }),
     ...(isText(acr) && { acr }),
-    ...(Array.isArray(amr) && amr.length > 0 && amr.length <= METHODS_MAX && amr.every(isText) && { amr: Object.freeze([...amr]) }),
+    ...(Array.isArray(amr) &&
+      amr.length > 0 &&
+      amr.length <= METHODS_MAX &&
+      amr.every(isText) && { amr: Object.freeze([...amr]) as string[] }),
   };
   return Object.keys(facts).length === 0 ? undefined : Object.freeze(facts);
 }

@@ -5,11 +5,11 @@
  * A fact is written in the same change of the store as the event it describes (`audit` of a store's requests), so
  * neither exists without the other. Events that change no task are noted separately (`Audit.note`).
  */
-import { type Caller, DEFAULT_TENANT } from "./caller.ts";
+import { assuranceOf, type Caller, DEFAULT_TENANT } from "./caller.ts";
 import { canonicalJson } from "../values/canonical-json.ts";
 import { codeOf, type ParleyError } from "../errors.ts";
 import type { Digest } from "../values/digest.ts";
-import type { Addressees, Ask, Audience, CallFacts, Escalation, JsonObject, Open, Task } from "../task.ts";
+import type { Addressees, Ask, Assurance, Audience, CallFacts, Escalation, JsonObject, LoginFacts, Open, Task } from "../task.ts";
 
 export interface AuditFact {
   /**
@@ -64,6 +64,9 @@ export interface AuditFact {
   readonly edited?: string;
   /** The standing approval that was given, used or revoked. */
   readonly standing?: string;
+  /** Of an answer: how the person was identified, and what the provider stated of their login. */
+  readonly assurance?: Assurance;
+  readonly login?: LoginFacts;
   /** Of an answer in the place of somebody else: whose part it was, as a principal. Of a delegation: the same, if it is not the caller's. */
   readonly delegatedBy?: string;
   /** To whom a question was handed on. */
@@ -116,6 +119,12 @@ export function withAudit({ audit }: Audited, actor: Actor, fact: () => AuditFac
 
 function actorOf({ caller: { principal, tenant }, door }: Actor): Pick<AuditFact, "principal" | "tenant" | "door"> {
   return { principal, ...(tenant !== DEFAULT_TENANT && { tenant }), ...(door !== undefined && { door }) };
+}
+
+/** How whoever answers is identified. Never their token. */
+export function identifiedAs({ caller }: Actor): Pick<AuditFact, "assurance" | "login"> {
+  const assurance = assuranceOf(caller);
+  return { ...(assurance && { assurance }), ...(caller.login && { login: caller.login }) };
 }
 
 /**

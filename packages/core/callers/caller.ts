@@ -2,7 +2,7 @@
  * Who a request comes from, as the front end authenticated it. Lives as long as the request; tasks and sessions store
  * only the principal, a string.
  */
-import type { Assurance } from "../task.ts";
+import type { Assurance, LoginFacts } from "../task.ts";
 
 export interface Caller {
   /** Owns the tasks that it creates (I10). Unique across all tenants. */
@@ -34,14 +34,6 @@ export interface Caller {
   readonly client?: string;
   /** When the credentials expire, in milliseconds since the Unix epoch; absent if they do not. */
   readonly expiresAtMs?: number;
-}
-
-/** Source: OpenID Connect Core 1.0, 2 (`auth_time`, `acr`, `amr`); RFC 9068, 2.2.1; RFC 9470. */
-export interface LoginFacts {
-  /** When the person last logged in at the provider. */
-  readonly atMs?: number;
-  readonly acr?: string;
-  readonly amr?: readonly string[];
 }
 
 /** How the caller is identified; undefined where people are not identified. */

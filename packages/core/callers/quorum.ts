@@ -66,6 +66,7 @@ export function countAcceptance(
     ...(caller.person !== undefined && { person: caller.person }),
     ...(name !== undefined && { name }),
     ...(assurance && { assurance }),
+    ...(caller.login && { login: caller.login }),
     ...(delegatedBy && { delegatedBy }),
     content,
     atMs: nowMs,

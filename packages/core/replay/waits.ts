@@ -350,10 +350,11 @@ function answererOf({ outcome, withdrawn }: Entry, owner: string): Answerers | u
   return {
     ...(!isAutomatic && { principal: outcome.by ?? owner, ...outcome.given, ...(reason !== undefined && { reason }) }),
     ...(outcome.accepted && {
-      accepted: outcome.accepted.map(({ by, name, assurance, delegatedBy }) => ({
+      accepted: outcome.accepted.map(({ by, name, assurance, login, delegatedBy }) => ({
         principal: by ?? owner,
         ...(name !== undefined && { name }),
         ...(assurance && { assurance }),
+        ...(login && { login }),
         ...(delegatedBy && { delegatedBy }),
       })),
     }),

@@ -68,6 +68,14 @@ describe("a question that is handed on", () => {
     expect(requestsOf("answer").at(-1)).toMatchObject({ audit: { principal: "bob", delegatedBy: "frida" } });
   });
 
+  test("is recorded, and audited, with how whoever answers was identified", async () => {
+    const { answer, requestsOf } = await asked();
+    const login = { atMs: 5, acr: "silver", amr: ["mfa"] };
+    expect(await answer({ ...frida, assurance: "login", login })).toBe("accepted");
+    const identified = { assurance: "login", login };
+    expect(requestsOf("answer").at(-1)).toMatchObject({ audit: identified, given: identified });
+  });
+
   test("goes to others, or back, as its owner says, and from those who got it to whom they say", async () => {
     const { delegate, answer, isListed } = await asked();
     await delegate(frida, people("bob"));

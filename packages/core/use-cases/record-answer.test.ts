@@ -20,6 +20,7 @@ const acceptance = (name: string, n: number) => ({
 const said = (did: string, more: object = {}) => ({
   principal: "alice",
   action: "answer",
+  assurance: "token",
   taskId: "0-put-1",
   tool: "tool subject",
   ask: "size",
@@ -74,7 +75,7 @@ const given = (name: string) => ({ name, atMs: NOW_MS, assurance: "token" });
 
 test("a fact names the task, its tool and the question", async () => {
   const { services, task, ask } = await opened();
-  const { principal: _, did: __, ...fact } = said("accept");
+  const { principal: _, did: __, assurance: ___, ...fact } = said("accept");
   expect(factOf(services, "refuse", task, ask)).toStrictEqual({ ...fact, action: "refuse" });
 });
 
@@ -147,7 +148,8 @@ describe("of an ask with a quorum", () => {
     if (!counted || !askNow) throw new Error("it was settled");
     expect(runs).toStrictEqual([]);
     expect(await acceptWithOthers(services, { ...first, task: counted, ask: askNow })).toStrictEqual({ type: "duplicate" });
-    expect(facts).toStrictEqual([said("accept", { verdict: "duplicate" })]);
+    const { assurance: _, ...repeated } = said("accept", { verdict: "duplicate" });
+    expect(facts).toStrictEqual([repeated]);
 
     const last = { actor: { caller: bob }, by: "bob", task: counted, ask: askNow, content: { n: 5 } };
     expect(await acceptWithOthers(services, last)).toStrictEqual({ type: "accepted" });

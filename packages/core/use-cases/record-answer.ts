@@ -1,5 +1,5 @@
 /** Records a validated answer and adds the run that it makes due. The store decides which answer counts (I2). */
-import { type Actor, type AuditFact, boundTo, noteAudit, toolOf, withAudit } from "../callers/audit.ts";
+import { type Actor, type AuditFact, boundTo, identifiedAs, noteAudit, toolOf, withAudit } from "../callers/audit.ts";
 import type { AnswerGiver } from "../callers/open-asks.ts";
 import { assuranceOf, DEFAULT_TENANT } from "../callers/caller.ts";
 import { nameToRead } from "../callers/names.ts";
@@ -157,11 +157,13 @@ async function record(
 ): Promise<AnswerRecorded["receipt"]> {
   const { store, queue, clock, settings, log } = services;
   const delegatedBy = isQuestion(ask) ? delegatedByOf(actor.caller, task, ask) : undefined;
+  const isByPerson = isQuestion(ask) && answer.action !== "unavailable";
   const audit = withAudit(services, actor, () => ({
     ...factOf(services, "answer", task, ask),
     did: answer.action,
     ...(answer.action === "decline" && answer.reason !== undefined && { reason: services.digest(answer.reason, task.id) }),
     ...(delegatedBy && { delegatedBy: delegatedBy.by }),
+    ...(isByPerson && identifiedAs(actor)),
     ...(quorum && "audience" in ask && { accepted: `${quorum.acceptances.length} of ${ask.audience?.quorum}` }),
   }));
   const { key, digest } = ask;
@@ -180,7 +182,7 @@ async function record(
       answer,
       ...(by !== undefined && { by }),
       ...(giver && { giver }),
-      ...(isQuestion(ask) && answer.action !== "unavailable" && { given: givenBy(actor, clock.now(), delegatedBy) }),
+      ...(isByPerson && { given: givenBy(actor, clock.now(), delegatedBy) }),
       ...(page && { page }),
       ...(quorum && { quorum }),
       nowMs: clock.now(),
@@ -211,7 +213,13 @@ function giverOf({ caller, door = "" }: Actor, ask: Open): AnswerGiver | undefin
 function givenBy({ caller }: Actor, atMs: number, delegatedBy: Participant | undefined): Given {
   const name = nameToRead(caller);
   const assurance = assuranceOf(caller);
-  return { ...(name !== undefined && { name }), atMs, ...(assurance && { assurance }), ...(delegatedBy && { delegatedBy }) };
+  return {
+    ...(name !== undefined && { name }),
+    atMs,
+    ...(assurance && { assurance }),
+    ...(caller.login && { login: caller.login }),
+    ...(delegatedBy && { delegatedBy }),
+  };
 }
 
 /** Through which people find their questions themselves. */

@@ -146,6 +146,7 @@ describe("leaving a page", () => {
       version: 2,
       asked: NOW_MS,
       did: "accept",
+      assurance: "token",
     },
   };
 

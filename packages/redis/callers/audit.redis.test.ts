@@ -91,6 +91,7 @@ describe("audit records", () => {
         tool: "tool subject",
         ask: "size",
         did: "accept",
+        assurance: "token",
         verdict: "accepted",
         question: "digest-of-size",
         schema: digest,

@@ -126,6 +126,11 @@ export interface Person {
    * versions of Parley.
    */
   readonly assurance?: Assurance;
+  /**
+   * What the provider stated of their login: when it was, its class (`acr`) and its methods (`amr`), in its own words. Absent for what it did not state, and
+   * for answers to earlier versions of Parley.
+   */
+  readonly login?: { readonly at?: Date; readonly acr?: string; readonly amr?: readonly string[] };
   /** In whose place they answered, if that person handed their part on (`allow: ["delegate"]`). */
   readonly delegatedBy?: { readonly principal: string; readonly name?: string };
 }

@@ -56,6 +56,18 @@ describe("answeredBy", () => {
     expect(told(run.text)[2]).toMatchObject({ principal: "ada", assurance: assurance ?? "token" });
   });
 
+  test.each<[string, { at?: Date; acr?: string; amr?: string[] } | undefined, object | undefined]>([
+    ["all", { at: new Date(5), acr: "silver", amr: ["pwd", "mfa"] }, { at: new Date(5).toISOString(), acr: "silver", amr: ["pwd", "mfa"] }],
+    ["only the time", { at: new Date(5) }, { at: new Date(5).toISOString() }],
+    ["only how", { amr: ["mfa"] }, { amr: ["mfa"] }],
+    ["nothing", undefined, undefined],
+  ])("says what the provider stated of the login: %s, in every run", async (_, login, stated) => {
+    const run = await startTool(approve, {}, { crashAt: "every" });
+    await run.answer({ approve: true }, { principal: "ada", groups: ["finance"], assurance: "login", ...(login && { login }) });
+    await run.advance("1 day");
+    expect((told(run.text)[2] as { login?: object }).login).toEqual(stated);
+  });
+
   test("is undefined if the question timed out", async () => {
     const run = await runTool(approve, {}, { answers: { approve: timeout }, crashAt: "every" });
     expect(told(run.text)).toEqual(["nobody", "nobody", "nobody", "nobody"]);

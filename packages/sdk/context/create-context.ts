@@ -23,6 +23,7 @@ import {
   type StepOptions as CoreStepOptions,
   type TimeoutPolicy,
   type Assurance,
+  type LoginFacts,
   type Participant,
 } from "@parley/core";
 import { aboutFrom } from "../asks/about.ts";
@@ -111,8 +112,8 @@ export function createContext(effects: Effects): Context {
     if (violations.length > 0) return { ok: false, violations };
     return {
       ok: true,
-      value: accepted.map(({ by, name, assurance, delegatedBy, atMs }, index) => ({
-        ...person({ principal: by, name, assurance, delegatedBy }),
+      value: accepted.map(({ by, name, assurance, login, delegatedBy, atMs }, index) => ({
+        ...person({ principal: by, name, assurance, login, delegatedBy }),
         content: valueOf(each[index]),
         at: new Date(atMs),
       })),
@@ -123,16 +124,22 @@ export function createContext(effects: Effects): Context {
     readonly principal?: string | undefined;
     readonly name?: string | undefined;
     readonly assurance?: Assurance | undefined;
+    readonly login?: LoginFacts | undefined;
     readonly delegatedBy?: Participant | undefined;
   }
 
-  function person({ principal = effects.call.principal, name, assurance, delegatedBy }: Identified): Person {
+  function person({ principal = effects.call.principal, name, assurance, login, delegatedBy }: Identified): Person {
+    const { atMs, ...stated } = login ?? {};
     const whose = delegatedBy && { principal: delegatedBy.by, ...present({ name: delegatedBy.name }) };
     return {
       principal,
       ...present({ name }),
       isCaller: principal === effects.call.principal,
-      ...present({ assurance, delegatedBy: whose }),
+      ...present({
+        assurance,
+        login: login && { ...(atMs !== undefined && { at: new Date(atMs) }), ...stated },
+        delegatedBy: whose,
+      }),
     };
   }
 
@@ -216,6 +223,7 @@ export function createContext(effects: Effects): Context {
         principal,
         name: called,
         assurance,
+        login,
         delegatedBy,
         atMs,
         reason,
@@ -223,7 +231,7 @@ export function createContext(effects: Effects): Context {
       } = inFlow(effects, key, () => effects.answeredBy(name)) ?? {};
       if (principal === undefined) return undefined;
       return {
-        ...person({ principal, name: called, assurance, delegatedBy }),
+        ...person({ principal, name: called, assurance, login, delegatedBy }),
         ...(atMs !== undefined && { at: new Date(atMs) }),
         ...present({ comment: reason, accepted: accepted?.map((each) => person(each)) }),
       };

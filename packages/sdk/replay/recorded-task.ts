@@ -266,7 +266,10 @@ function redactPerson({ by, person, name }: Participant, redaction: Redaction): 
   };
 }
 
-function redactAcceptance({ by, person, name, delegatedBy, content, atMs }: Acceptance, redaction: Redaction): Acceptance {
+function redactAcceptance(
+  { by, person, name, delegatedBy, content, atMs, assurance, login }: Acceptance,
+  redaction: Redaction,
+): Acceptance {
   return {
     ...(by !== undefined && { by: redactName(by, redaction) }),
     ...(person !== undefined && { person: redactName(person, redaction) }),
@@ -274,6 +277,8 @@ function redactAcceptance({ by, person, name, delegatedBy, content, atMs }: Acce
     ...(delegatedBy && { delegatedBy: redactPerson(delegatedBy, redaction) }),
     content: redactJson(content, redaction) as JsonObject,
     atMs,
+    ...(assurance && { assurance }),
+    ...(login && { login }),
   };
 }
 

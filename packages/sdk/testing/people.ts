@@ -50,12 +50,12 @@ export function ownerOf({ call: { principal, caller: names } }: Pick<Task, "call
 }
 
 export function answerer({ principal = "somebody else", name, assurance, login, names = [], groups = [], roles = [] }: Answerer): Caller {
-  const { at, ...facts } = login ?? {};
+  const { at, amr, ...facts } = login ?? {};
   return {
     ...caller({ principal }),
     ...(name !== undefined && { displayName: name }),
     ...(assurance && { assurance }),
-    ...(login && { login: { ...facts, ...(at && { atMs: at.getTime() }) } }),
+    ...(login && { login: { ...facts, ...(amr && { amr: [...amr] }), ...(at && { atMs: at.getTime() }) } }),
     names,
     groups,
     roles,
@@ -69,7 +69,7 @@ export function answererOf(task: Task, ask: Pick<Ask, "audience" | "accepted" | 
   const required = ask && requiredOf(ask);
   if (!required) return who;
   const { by, acr: [acr] = [], amr } = required;
-  return { ...who, assurance: by, login: { atMs: nowMs, ...(acr !== undefined && { acr }), ...(amr && { amr }) } };
+  return { ...who, assurance: by, login: { atMs: nowMs, ...(acr !== undefined && { acr }), ...(amr && { amr: [...amr] }) } };
 }
 
 function membership({ to }: Audience, before: number): Answerer {
