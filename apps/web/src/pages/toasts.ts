@@ -12,11 +12,20 @@ export interface Toast {
   remove(): void;
 }
 
+/** Messages must not hide what has the focus, on a small screen or one that is enlarged. */
+function uncover(focused: HTMLElement): void {
+  if (!region || region.contains(focused)) return;
+  const { top, bottom } = focused.getBoundingClientRect();
+  const under = bottom - region.getBoundingClientRect().top;
+  if (under > 0) scrollBy(0, Math.min(under + 8, top - 8));
+}
+
 /** `urgent` is said at once by screen readers. */
 export function toast(text: string, actions: readonly Node[] = [], { urgent = false }: { readonly urgent?: boolean } = {}): Toast {
   if (!region) {
     region = make("div", { class: "toasts", attributes: { role: "region", "aria-label": say("messages") } });
     document.body.append(region);
+    document.addEventListener("focusin", ({ target }) => target instanceof HTMLElement && uncover(target));
   }
   const words = make("p", { attributes: { role: urgent ? "alert" : "status", dir: "auto" } });
   const row = make("div", { class: "row" });
