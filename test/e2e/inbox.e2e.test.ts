@@ -13,7 +13,7 @@ import { z } from "zod";
 import { rpc } from "../../apps/server/client.fixture.ts";
 import { callerNamed, deploy, type Front } from "../../apps/server/deployment.fixture.ts";
 import { startBalancer } from "../support/balancer.ts";
-import { findChromium, startChromium } from "../support/chromium.ts";
+import { describedAs, findChromium, startChromium } from "../support/chromium.ts";
 import { until } from "../support/until.ts";
 
 const command = findChromium();
@@ -723,6 +723,22 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await dialog.getByRole("button", { name: "Close" }).press("Enter");
     await page.getByText("2 questions wait for you").first().waitFor();
     expect(await bar.isVisible()).toBe(false);
+  });
+
+  test("a screen reader that is led to a form hears its question with the field", async () => {
+    const { here, as } = await asked(["plan_event"]);
+    const page = await as("bob", here);
+    await page.keyboard.press("j");
+    await page.locator("#ask .said").waitFor();
+    await page.keyboard.press("Enter");
+    await until(async () => (await page.evaluate("document.activeElement.name")) === "f0");
+    expect(await describedAs(page, "textbox")).toMatch(/^Tell us about the event\./);
+    // Once, however often.
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Enter");
+    await page.locator("#ask .said").waitFor();
+    await until(async () => (await page.evaluate("document.activeElement.name")) === "f0");
+    expect(await page.evaluate("document.activeElement.getAttribute('aria-describedby').match(/said/g).length")).toBe(1);
   });
 
   test("without script, equal questions are selected and answered together as well", async () => {

@@ -173,6 +173,11 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
       find("form.question [aria-invalid=true]", place) ??
       find("form.question :is(input:not([type=hidden]), select, textarea:not(#reason)), form.question button", place) ??
       find("a.button", place);
+    if (first && find("#said", place)) {
+      // A screen reader says what has the focus, and nothing that stands before it.
+      const described = (first.getAttribute("aria-describedby") ?? "").split(" ").filter((id) => id !== "" && id !== "said");
+      first.setAttribute("aria-describedby", ["said", ...described].join(" "));
+    }
     (first ?? place).focus();
   }
 
