@@ -33,7 +33,7 @@ export function withoutViews({ views: _views, ...requests }: ClientCapabilities)
   return requests;
 }
 
-/** Who called what, and when; fixed when the task is created. Small, so that reading a task's state is cheap. */
+/** Who called what, and when; fixed when the task is created, except that a hidden task may get a handle. Small, so that reading a task's state is cheap. */
 export interface CallFacts {
   readonly kind: "tool" | "prompt";
   readonly name: string;
@@ -49,7 +49,7 @@ export interface CallFacts {
   readonly createdAtMs: number;
   /** How long the finished task can be read. */
   readonly retentionMs: number;
-  /** The task has no handle: it belongs to a call from a client that does not speak tasks, and is never listed. */
+  /** The task has no handle: it belongs to a call from a client that does not speak tasks, and is not listed (Store.reveal). */
   readonly hidden: boolean;
   /** The W3C traceparent of the task's runs and answers; absent while no traces are collected. */
   readonly traceparent?: string;

@@ -49,7 +49,7 @@ export {
   type Wire,
 } from "./json-rpc.ts";
 export { growingPollInterval } from "./poll-interval.ts";
-export { askableOn, type Climber, isInWords, type Rung, RUNGS, rungOf } from "./ladder.ts";
+export { askableOn, type Climber, isInWords, type Rung, RUNGS, type Step, stepOf } from "./ladder.ts";
 export { messageOf } from "./ask-message.ts";
 export { resultOf } from "./result-of.ts";
 export type { ServerFacts } from "./server-facts.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { askableOn, type Climber, type Rung, RUNGS, rungOf } from "./ladder.ts";
+import { askableOn, type Climber, type Rung, RUNGS, stepOf } from "./ladder.ts";
 
 const NOTHING = { form: false, url: false };
 const FORM = { form: true, url: false };
@@ -47,7 +47,22 @@ describe("the rung of a request", () => {
     ["text is forbidden", client({}), without("text"), undefined],
     ["held calls and text are forbidden", client({ shows: FORM }), without("held", "text"), undefined],
   ])("%s", (_name, climber, allowed, rung) => {
-    expect(rungOf(climber, allowed)).toBe(rung);
+    expect(stepOf(climber, allowed).rung).toBe(rung);
+  });
+
+  test.each<[string, Climber, ReadonlySet<Rung>, boolean]>([
+    ["a session with forms", client({ shows: FORM }), all, true],
+    ["a session with pages only", client({ shows: URL_ONLY }), all, true],
+    ["a 2026 client with forms", client({ asksBy: "input_required", shows: FORM }), all, true],
+    ["a session with forms whose host shows views", client({ shows: FORM, showsViews: true }), all, true],
+    ["a session with both", client({ shows: { form: true, url: true } }), all, false],
+    ["a session with tools only, which is there already", client({}), all, false],
+    ["a client with tasks, which reads where to answer in the status", client({ takesTask: true, shows: FORM }), all, false],
+    ["a prompt of a session with forms", client({ calls: "prompt", shows: FORM }), all, false],
+    ["text is forbidden", client({ shows: FORM }), without("text"), false],
+    ["held calls are forbidden", client({ shows: FORM }), without("held"), false],
+  ])("%s: what it does not show is told in words", (_name, climber, allowed, falls) => {
+    expect(stepOf(climber, allowed).fallsToText).toBe(falls);
   });
 
   test.each<[Rung | undefined, boolean]>([

@@ -7,7 +7,8 @@
  *   apps            the same words as below, and the host of the client shows the questions in a view of this server (MCP Apps)
  *   text            the result of the call says in words what is open, until when, and where to answer
  *
- * The first rung that the client can use and the deployment allows is taken. Nothing else decides it.
+ * The first rung that the client can use and the deployment allows is taken. Nothing else decides it. A client on `input_required` or `held` that shows
+ * forms and no pages, or pages and no forms, is told in words, too, once a question comes that it does not show.
  */
 import type { ClientCapabilities } from "@parley/core";
 
@@ -28,8 +29,23 @@ export interface Climber {
   readonly calls: "tool" | "prompt";
 }
 
-/** Undefined if no rung is left: then a question to this client ends at once, and its call fails. */
-export function rungOf({ takesTask, asksBy, shows, showsViews, calls }: Climber, allowed: ReadonlySet<Rung>): Rung | undefined {
+/** How the questions of a request reach a person. */
+export interface Step {
+  /** Undefined if none is left: then a question to this client ends at once, and its call fails. */
+  readonly rung: Rung | undefined;
+  /** What cannot be asked on the rung is told in words, and the call goes on as a task that its client polls. */
+  readonly fallsToText: boolean;
+}
+
+export function stepOf(climber: Climber, allowed: ReadonlySet<Rung>): Step {
+  const { shows, calls } = climber;
+  const rung = rungOf(climber, allowed);
+  const isDuringCall = rung === "input_required" || rung === "held";
+  return { rung, fallsToText: isDuringCall && calls === "tool" && shows.form !== shows.url && allowed.has("text") };
+}
+
+/** See Step.rung. */
+function rungOf({ takesTask, asksBy, shows, showsViews, calls }: Climber, allowed: ReadonlySet<Rung>): Rung | undefined {
   if (takesTask && allowed.has("task")) return "task";
   if ((shows.form || shows.url) && allowed.has(asksBy)) return asksBy;
   if (calls !== "tool") return undefined;

@@ -464,6 +464,11 @@ export function createMemoryStore({
       return find(taskId)?.deposits.get(key);
     },
 
+    async reveal(taskId) {
+      const task = find(taskId);
+      if (task) task.call = { ...task.call, hidden: false };
+    },
+
     async redeposit({ taskId, key, before, deposit }) {
       const task = find(taskId);
       if (task?.deposits.get(key) !== before) return false;

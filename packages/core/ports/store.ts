@@ -117,6 +117,9 @@ export interface TaskStore {
   /** Returns what people did around an ask, the oldest first; empty if nobody did anything, and for an ask that does not exist. */
   thread(taskId: string, key: string): Promise<readonly ThreadEntry[]>;
 
+  /** Gives a hidden task a handle: it is in its owner's list from then on. Changes nothing else, and no other task. */
+  reveal(taskId: string): Promise<void>;
+
   /** Replaces the deposit of an answer if it still equals `before`. Returns false if it has changed or is gone. */
   redeposit(request: {
     readonly taskId: string;

@@ -7,7 +7,16 @@ import type { TaskKeys } from "../keys.ts";
 import { type Argument, loadScripts, type ScriptFiles } from "./load-scripts.ts";
 
 /** Scripts with more keys than a task's own, such as the owner's list or the audit stream. */
-const KEY_COUNTS: Readonly<Partial<Record<string, number>>> = { create: 9, answer: 5, agree: 5, refuse: 5, thread: 5, cancel: 5, note: 5 };
+const KEY_COUNTS: Readonly<Partial<Record<string, number>>> = {
+  create: 9,
+  answer: 5,
+  agree: 5,
+  refuse: 5,
+  thread: 5,
+  cancel: 5,
+  reveal: 5,
+  note: 5,
+};
 
 const SCRIPTS = [
   "create",
@@ -24,6 +33,7 @@ const SCRIPTS = [
   "finish",
   "settle",
   "cancel",
+  "reveal",
   "postpone",
   "note",
   "overdue",
@@ -70,6 +80,11 @@ export interface Scripts {
     auditKey: string,
     args: { audit: AuditRecord; taskId: string; nowMs: number; message: string | undefined; owes: boolean },
   ): Promise<"cancelled" | "finished" | "unknown" | PackedRun>;
+  reveal(
+    keys: TaskKeys,
+    owner: string,
+    args: { taskId: string; before: string; call: string; ownerExpiresAtMs: number; ownerLengthMax: number },
+  ): Promise<"revealed" | "overtaken">;
   postpone(keys: TaskKeys, args: { taskId: string; nowMs: number; dueAtMs: number }): Promise<"postponed" | "unchanged">;
   /** Task id, run and share in turn. */
   overdue(dueKey: string, args: { nowMs: number; limit: number; taskPrefix: string }): Promise<readonly (string | number)[]>;
@@ -337,6 +352,8 @@ export function defineScripts(
     settle: (keys, args) => run.settle([...keys, args.taskId, args.token, args.nowMs, ...list(args.entries)]) as never,
     cancel: (keys, auditKey, args) =>
       run.cancel([...keys, auditKey, args.taskId, args.nowMs, args.message ?? "", ...record(args.audit), args.owes ? 1 : ""]) as never,
+    reveal: (keys, owner, args) =>
+      run.reveal([...keys, owner, args.taskId, args.before, args.call, args.ownerExpiresAtMs, args.ownerLengthMax]) as never,
     postpone: (keys, args) => run.postpone([...keys, args.taskId, args.nowMs, args.dueAtMs]) as never,
     overdue: (dueKey, args) => run.overdue([...fourTimes(dueKey), args.nowMs, args.limit, args.taskPrefix]) as never,
     journal: (keys) => run.journal([...keys]) as never,

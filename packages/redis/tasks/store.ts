@@ -70,6 +70,7 @@ import {
   packLink,
   packPlace,
   packViolations,
+  revealed,
   shownAsks,
   unpackEntry,
   unpackLine,
@@ -520,6 +521,28 @@ export function createRedisStore({
       const [sealed] = await reached(reads.fields(`${taskKeys[0]}:deposits`, [key]));
       if (typeof sealed !== "string") return undefined;
       return await withContent(taskId, async (content) => opened(taskId, () => content.open(`deposit ${key}`, sealed)));
+    },
+
+    async reveal(taskId) {
+      const taskKeys = keys.task(taskId);
+      if (!taskKeys) return;
+      // Whatever changes the call in between does so once or twice in the life of a task.
+      for (;;) {
+        const [call] = await reached(reads.fields(taskKeys[0], ["call"]));
+        const shown = typeof call === "string" && opened(taskId, () => revealed(codec.of(taskId), call));
+        if (!shown) return;
+        const { principal, createdAtMs } = shown.owner;
+        const became = await acknowledge(
+          scripts.reveal(taskKeys, ownerList.key(taskId, principal), {
+            taskId,
+            before: call,
+            call: shown.call,
+            ownerExpiresAtMs: createdAtMs + OWNER_LIST_MS,
+            ownerLengthMax: OWNER_LENGTH_MAX,
+          }),
+        );
+        if (became === "revealed") return;
+      }
     },
 
     async redeposit({ taskId, key, before, deposit }) {

@@ -30,6 +30,20 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       expect((await page(principal, 5)).nextCursor).toBeUndefined();
     });
 
+    test("contains a hidden task once it is revealed, however often and by whom; nothing else of it changes", async () => {
+      const principal = `eve-${newToken()}`;
+      const size = anAsk("size");
+      const taskId = await life.parked([size], { principal, hidden: true, arguments: { large: "x".repeat(5_000) }, tenant: "acme" });
+      const before = await life.load(taskId);
+      expect((await page(principal, 5)).tasks).toEqual([]);
+      await Promise.all([store.reveal(taskId), store.reveal(taskId), store.reveal(newTaskId())]);
+      await store.reveal(taskId);
+      expect((await page(principal, 5)).tasks.map(({ id, hidden }) => [id, hidden])).toEqual([[taskId, false]]);
+      expect(await life.load(taskId)).toEqual({ ...before, call: { ...before?.call, hidden: false } });
+      // Its arguments are still there for its runs.
+      expect((await store.recorded(taskId))?.task.call.arguments).toEqual({ large: "x".repeat(5_000) });
+    });
+
     test("contains of each task the fields that a list shows, and nothing large", async () => {
       const principal = `lin-${newToken()}`;
       const large = "x".repeat(200_000);

@@ -14,20 +14,20 @@ import { pollAnswer } from "../shared/poll-tools.ts";
 import { noteSent } from "./asks.ts";
 import { followCall } from "./follow-call.ts";
 import { checkStillWanted, forgetCall, noteCall } from "./note-call.ts";
-import { rungInSession } from "./rung.ts";
+import { stepInSession } from "./rung.ts";
 import { hasTasks, type SessionExchange, type SessionRoute, type TaskExchange } from "./session-route.ts";
 import { waitsOf } from "./session-waits.ts";
 
 /** Throws TOOL_NOT_FOUND, CAPABILITY_REQUIRED, TASK_REQUIRED, TASK_UNSUPPORTED, INVALID_ARGUMENTS, TOO_MANY_CALLS, OVERLOADED. */
 export async function callTool(route: SessionRoute, intent: CallTool, exchange: SessionExchange): Promise<Handled> {
-  const inCall = rungInSession(route, exchange, { takesTask: false, calls: "tool" });
-  const poll = pollAnswer(route, { name: intent.name, exchange, rung: inCall });
+  const inCall = stepInSession(route, exchange, { takesTask: false, calls: "tool" });
+  const poll = pollAnswer(route, { name: intent.name, exchange, rung: inCall.rung });
   if (poll) return exchange.encode.callResult(await poll(intent.arguments, waitsOf(route, exchange)));
   const tool = toolOf(exchange.catalogue, intent.name);
   const missing = missingCapabilities(tool.needs, exchange.session.capabilities);
   if (missing) throw capabilityRequired(`tool ${tool.name}`, missing);
   const takesTask = intent.task !== undefined && hasTasks(exchange);
-  const rung = rungInSession(route, exchange, { takesTask, calls: "tool" });
+  const { rung } = stepInSession(route, exchange, { takesTask, calls: "tool" });
   if (rung === "task" && hasTasks(exchange)) return await handOut(route, intent, exchange, tool);
   if (tool.task === "required") {
     throw new ParleyError("TASK_REQUIRED", `tool ${tool.name} runs only as a task: send params.task`);
@@ -37,7 +37,7 @@ export async function callTool(route: SessionRoute, intent: CallTool, exchange: 
 
 /** Throws PROMPT_NOT_FOUND, INVALID_ARGUMENTS, TOO_MANY_CALLS, OVERLOADED. */
 export async function getPrompt(route: SessionRoute, intent: GetPrompt, exchange: SessionExchange): Promise<Handled> {
-  const rung = rungInSession(route, exchange, { takesTask: false, calls: "prompt" });
+  const { rung } = stepInSession(route, exchange, { takesTask: false, calls: "prompt" });
   return await carry(route, on(rung, exchange), { runnable: promptOf(exchange.catalogue, intent.name), intent, isText: false });
 }
 

@@ -48,7 +48,7 @@ import { forgetEnded } from "./forget-ended.ts";
 import { beginReading, receiveNotice, receiveReply } from "./replies.ts";
 import { resumeCall } from "./resume.ts";
 import { type SessionContext, type SessionExchange, type SessionRoute, wantsOf } from "./session-route.ts";
-import { rungInSession } from "./rung.ts";
+import { stepInSession } from "./rung.ts";
 import { shownHere } from "./shown-asks.ts";
 import { openStandalone } from "./standalone-stream.ts";
 
@@ -114,11 +114,11 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     const encode = route.encoders.get(version);
     if (!encode) throw new Error(`no encoder for ${version}`);
     // Whatever its streams will allow, it must read here that there are resources.
-    const offered = offeredOn(capabilities.views === true && route.ladder.rungs.has("apps") ? "apps" : undefined, {
-      catalogue: request.catalogue,
-      intent: { type: "discover" },
-      ladder: route.ladder,
-    });
+    const rung = capabilities.views === true && route.ladder.rungs.has("apps") ? "apps" : undefined;
+    const offered = offeredOn(
+      { rung, fallsToText: false },
+      { catalogue: request.catalogue, intent: { type: "discover" }, ladder: route.ladder },
+    );
     const owner = { principal, ...(tenant !== DEFAULT_TENANT && { tenant }) };
     const session = { id: services.ids.uuid(), ...owner, version, capabilities, ...(clientInfo && { clientInfo }) };
     await sessions.open(session, times.sessionTtlMs);
@@ -135,8 +135,8 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
   async function answerRequest(context: SessionContext, request: Request<SessionIntent>, answering: Answering): Promise<void> {
     const { id, method, intent, wants } = request;
     const door = `${context.session.version} ${method}`;
-    const rung = rungInSession(route, { ...context, channel: answering.channel }, { takesTask: false, calls: "tool" });
-    const catalogue = offeredOn(rung, { catalogue: context.catalogue, intent, ladder: route.ladder });
+    const step = stepInSession(route, { ...context, channel: answering.channel }, { takesTask: false, calls: "tool" });
+    const catalogue = offeredOn(step, { catalogue: context.catalogue, intent, ladder: route.ladder });
     const exchange: SessionExchange = { ...context, catalogue, door, id, method, wants: wantsOf(context, wants), ...answering };
     await answer(route, exchange, { intent, handle: () => dispatch(route, intent, exchange) });
   }

@@ -24,7 +24,7 @@ import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
 import { readFeedPage } from "../shared/feed-pages.ts";
 import { unlessAway } from "../shared/unless-redis-away.ts";
-import { waitingResult, waitsForPeople } from "../shared/waiting-text.ts";
+import { mustBeTold, waitingResult } from "../shared/waiting-text.ts";
 import type { CallCursor, ResultCursor } from "./event-ids.ts";
 import { EMPTY_FEED, nextChange, type StreamOver } from "./follow-call/next-change.ts";
 import { createQuestions } from "./follow-call/questions.ts";
@@ -34,7 +34,7 @@ import { type Followed, streamEvents } from "./follow-call/stream-events.ts";
 import { takeOver } from "./follow-call/take-over.ts";
 import { holdStream, type StreamHold } from "./hold-stream.ts";
 import { CANCELLED, checkStillWanted, heldStream } from "./note-call.ts";
-import { rungInSession } from "./rung.ts";
+import { stepInSession } from "./rung.ts";
 import { hasTasks, type SessionExchange, type SessionRoute } from "./session-route.ts";
 
 export interface FollowCall {
@@ -87,9 +87,11 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
     const taking = cursor.stream === "call" && cursor.event > 0 ? await takeOver(route, task.id) : undefined;
     let isTaken = false;
     if (cursor.stream === "result" || isJoined) hold = await takeHold(route, exchange, { event: cursor.event, onChange: watch.wake });
-    const rung = rungInSession(route, exchange, { takesTask: false, calls: "tool" });
-    const isText = cursor.stream === "call" && task.call.kind === "tool" && !task.call.hidden && isInWords(rung);
-    const questions = createQuestions(route, exchange, events, { taskId: task.id, hold, isText });
+    const step = stepInSession(route, exchange, { takesTask: false, calls: "tool" });
+    const isOfTool = cursor.stream === "call" && task.call.kind === "tool";
+    const isText = isOfTool && !task.call.hidden && isInWords(step.rung);
+    const isTold = isText || (isOfTool && step.fallsToText);
+    const questions = createQuestions(route, exchange, events, { taskId: task.id, hold, isText, isTold });
     stops.push(questions.leave);
     questions.shownBefore(task);
     const listen = () => {
@@ -117,8 +119,12 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
         if (cursor.stream === "result") await sessions.unfollow(session.id, [task.id]);
         return followed;
       }
-      // What the client's model or folders answer is asked first: its question is gone once the call has ended.
-      if (isText && waitsForPeople(task) && !task.asks.some(questions.canAsk)) return answered(inWords(rung));
+      // What the client can be asked is asked first: its question is gone once the call has ended.
+      if (isTold && mustBeTold(task, step) && !task.asks.some(questions.canAsk)) {
+        // Without a handle, its client could not find the task again.
+        const hasHandle = !task.call.hidden || (await unlessAway(() => services.store.reveal(task.id).then(() => true)));
+        if (hasHandle) return answered(inWords(step.rung));
+      }
       // What could not be asked is asked after the next look at the task.
       await unlessAway(() => (hold && !isJoined ? questions.askOnHeldStream(task, hold) : questions.ask(task)));
       if (released && events.canComeBack) {

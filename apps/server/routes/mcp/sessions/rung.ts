@@ -1,16 +1,17 @@
-import { type Climber, type Rung, rungOf } from "@parley/protocol";
+import type { Climber, Step } from "@parley/protocol";
+import { stepIn } from "../shared/step.ts";
 import type { SessionExchange, SessionRoute } from "./session-route.ts";
 
 const FORM = { type: "form", message: "", schema: {} } as const;
 const URL = { type: "url", message: "", url: "" } as const;
 
-/** The rung of a request in this session, by what its client declared when it began and accepts as a response. */
-export function rungInSession(
-  { ladder }: Pick<SessionRoute, "ladder">,
+/** The step of a request in this session, by what its client declared when it began and accepts as a response. */
+export function stepInSession(
+  route: Pick<SessionRoute, "ladder" | "services">,
   { session: { capabilities }, dialect, channel: { acceptsStream } }: Pick<SessionExchange, "session" | "dialect" | "channel">,
   climber: Pick<Climber, "takesTask" | "calls">,
-): Rung | undefined {
+): Step {
   // Its questions come on a stream.
   const shows = { form: acceptsStream && dialect.canAsk(FORM, capabilities), url: acceptsStream && dialect.canAsk(URL, capabilities) };
-  return rungOf({ ...climber, asksBy: "held", shows, showsViews: capabilities.views === true }, ladder.rungs);
+  return stepIn(route, { ...climber, asksBy: "held", shows, showsViews: capabilities.views === true });
 }

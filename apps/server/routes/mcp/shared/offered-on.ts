@@ -1,6 +1,6 @@
 /** What a client on each rung is offered beside the catalogue of its caller. */
 import type { Catalogue } from "@parley/core";
-import type { Rung } from "@parley/protocol";
+import type { Step } from "@parley/protocol";
 import type { Ladder } from "../../../front-end/ladder.ts";
 import type { Action } from "./action.ts";
 import { withAskView } from "./ask-view.ts";
@@ -15,8 +15,11 @@ export interface Offered {
 
 const OFFERS: ReadonlySet<Action["type"]> = new Set(["discover", "listTools", "listResources", "readResource"]);
 
-export function offeredOn(rung: Rung | undefined, { catalogue, intent, ladder }: Offered): Catalogue {
+export function offeredOn({ rung, fallsToText }: Step, { catalogue, intent, ladder }: Offered): Catalogue {
   if (rung === "text") return intent.type === "listTools" ? withPollTools(catalogue, { ladder, rung }) : catalogue;
+  // It waits with the tool for a call that fell to text. What its user is asked is answered on pages, or asked by the client itself.
+  if (fallsToText && intent.type === "listTools")
+    return withPollTools(catalogue, { ladder: { ...ladder, asksTool: undefined }, rung: "text" });
   if (rung !== "apps" || !OFFERS.has(intent.type)) return catalogue;
   return withPollTools(withAskView(catalogue, ladder), { ladder, rung });
 }

@@ -4,7 +4,7 @@
  * The sentences are short and say what to do, in order: small models follow that, and invent an answer where a text leaves room for one.
  */
 import { type Ask, cut, isForClientOnly, isFinished, type JsonObject, noteShown, type Task, type Tool } from "@parley/core";
-import { messageOf, namesOf, type Rung } from "@parley/protocol";
+import { isInWords, messageOf, namesOf, type Rung, type Step } from "@parley/protocol";
 import type { Exchange } from "../../../front-end/exchange.ts";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
 import type { Ladder } from "../../../front-end/ladder.ts";
@@ -21,7 +21,7 @@ export interface Waiting {
   readonly task: Task;
   /** What was called; undefined if it is not offered any more. */
   readonly tool: Pick<Tool, "outputSchema" | "annotations"> | undefined;
-  /** On `apps`, the host shows the questions in the view of this server. */
+  /** On `apps`, the host shows the questions in the view of this server. Of a client that fell to text it is the one before. */
   readonly rung: Rung | undefined;
 }
 
@@ -59,7 +59,18 @@ function inView({ task, tool }: Omit<Waiting, "rung">, { catalogue }: Pick<Excha
   };
 }
 
-/** Whether the call has to be answered in words, because people are asked what this client cannot show. */
+/**
+ * Whether the call goes on in words if its client can be asked nothing of what is open now. On a rung of words that is so whoever is asked. A client
+ * that falls to text is told only of what its user has to answer elsewhere; while others are asked, its call waits.
+ */
+export function mustBeTold(task: Task, { rung, fallsToText }: Step): boolean {
+  if (isInWords(rung)) return waitsForPeople(task);
+  return (
+    fallsToText && task.status === "input_required" && ownOf(task).length > 0 && !task.asks.some(({ request }) => isForClientOnly(request))
+  );
+}
+
+/** Whether people are asked. */
 export function waitsForPeople({ status, asks, asksOfOthers = [] }: Task): boolean {
   return status === "input_required" && (forPeople(asks).length > 0 || asksOfOthers.length > 0);
 }
@@ -94,7 +105,8 @@ export function waitingText({ task, tool, rung }: Waiting, ladder: Ladder): stri
   const shown = asks.slice(0, QUESTIONS_MAX);
   const more = asks.length - shown.length;
   const inApp = rung === "apps" ? " The user also sees it in the view of this call." : "";
-  const passedOn = asksTool !== undefined && own.some((ask) => isForModel(ask, tool));
+  // A client that is asked some questions itself is not offered the tool.
+  const passedOn = asksTool !== undefined && isInWords(rung) && own.some((ask) => isForModel(ask, tool));
   const steps = [
     own.length > 0
       ? `Show the user the question and the page.${inApp} Only a person can answer. Do not answer yourself. Do not guess.`

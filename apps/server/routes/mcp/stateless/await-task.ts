@@ -4,7 +4,18 @@
  * Ends when the task finishes or asks the caller, when the client disconnects, when the call takes too long, or when this front end shuts
  * down.
  */
-import { canBeAsked, cancelTask, findTask, heardTask, isFinished, ParleyError, readable, type Task, type TaskWatch } from "@parley/core";
+import {
+  canBeAsked,
+  cancelTask,
+  findTask,
+  heardTask,
+  isFinished,
+  isForClientOnly,
+  ParleyError,
+  readable,
+  type Task,
+  type TaskWatch,
+} from "@parley/core";
 import { isInWords, resultOf } from "@parley/protocol";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import type { Handled } from "../shared/answer.ts";
@@ -12,7 +23,7 @@ import { feedPages, readFeedPage } from "../shared/feed-pages.ts";
 import { increased, stillWaiting } from "../shared/still-waiting.ts";
 import { unlessAway } from "../shared/unless-redis-away.ts";
 import { abandon, CLIENT_CLOSED } from "./abandon.ts";
-import { waitingResult, waitsForPeople } from "../shared/waiting-text.ts";
+import { mustBeTold, waitingResult } from "../shared/waiting-text.ts";
 import { askCaller, handOver } from "./ask-caller.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
@@ -32,7 +43,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
   const { channel, caller, door } = exchange;
   const isText = isInWords(called.rung);
   let seen = task;
-  const needsCaller = (now: Task) => isFinished(now.status) || now.asks.length > 0 || (isText && waitsForPeople(now));
+  const needsCaller = (now: Task) => isFinished(now.status) || now.asks.length > 0 || mustBeTold(now, called);
   const inWords = () => {
     const tool = exchange.catalogue.tools.get(called.name);
     return called.encodeResult(waitingResult(route, exchange, { task: seen, tool, rung: called.rung }));
@@ -92,10 +103,18 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       if (ends.ending.aborted) return await handOver(route, called, exchange, { task: seen, feedCursor: feed.cursor });
     }
     if (!isFinished(seen.status)) {
-      // What the client's model or folders answer is asked first: its question is gone once the call has ended.
-      const askable = isText ? seen.asks.filter(({ request }) => canBeAsked(request, exchange.client.capabilities)) : seen.asks;
-      if (isText && askable.length === 0) return inWords();
-      return await askCaller(route, called, exchange, { task: { ...seen, asks: askable }, feedCursor: feed.cursor });
+      // What the client can be asked is asked first: its question is gone once the call has ended.
+      const { askable = [], lost = [] } = Object.groupBy(seen.asks, ({ request }) =>
+        canBeAsked(request, exchange.client.capabilities) ? "askable" : "lost",
+      );
+      if (askable.length === 0 && (isText || mustBeTold(seen, called))) {
+        // Without a handle, its client could not find the task again.
+        if (seen.call.hidden) await services.store.reveal(task.id);
+        return inWords();
+      }
+      const isToldLater = isText || (called.fallsToText && !lost.some(({ request }) => isForClientOnly(request)));
+      const asks = isToldLater ? askable : seen.asks;
+      return await askCaller(route, called, exchange, { task: { ...seen, asks }, feedCursor: feed.cursor });
     }
     return resultOf(seen, called.encodeResult);
   } finally {

@@ -4,32 +4,32 @@ import type { Handled } from "../shared/answer.ts";
 import { toolOf } from "../shared/offer-requests.ts";
 import { pollAnswer } from "../shared/poll-tools.ts";
 import { answerCall } from "./answer-call.ts";
-import { rungOfRequest } from "./rung.ts";
+import { stepOfRequest } from "./rung.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 /** tools/call. Throws TOOL_NOT_FOUND, INVALID_ARGUMENTS, and the errors of `answerCall`. */
 export async function callTool(route: StatelessRoute, intent: CallTool, received: StatelessExchange): Promise<Handled> {
   const { name, arguments: args, idempotencyKey, reason } = intent;
-  const inCall = rungOfRequest(route, received.client, { takesTask: false, calls: "tool" });
-  const poll = pollAnswer(route, { name, exchange: received, rung: inCall });
+  const inCall = stepOfRequest(route, received.client, { takesTask: false, calls: "tool" });
+  const poll = pollAnswer(route, { name, exchange: received, rung: inCall.rung });
   if (poll) return received.encode.callResult(await poll(args, waitGateFor(route, received.caller)));
   const takesTask = received.client.speaksTasks && received.catalogue.tools.get(name)?.task !== "never";
-  const rung = rungOfRequest(route, received.client, { takesTask, calls: "tool" });
+  const step = stepOfRequest(route, received.client, { takesTask, calls: "tool" });
   const { client } = received;
-  const exchange = { ...received, client: { ...client, capabilities: askableOn(rung, client.capabilities) } };
+  const exchange = { ...received, client: { ...client, capabilities: askableOn(step.rung, client.capabilities) } };
   const called: Called = {
     kind: "tool",
     name,
     arguments: args,
     reason,
     retry: intent,
-    rung,
+    ...step,
     encodeResult: exchange.encode.callResult,
     ...(idempotencyKey !== undefined && { idempotencyKey }),
   };
   return await answerCall(route, called, exchange, () => {
     const tool = toolOf(exchange.catalogue, name);
-    const asTask = rung !== "task" ? "never" : tool.askFirst ? "after first question" : "at once";
+    const asTask = step.rung !== "task" ? "never" : tool.askFirst ? "after first question" : "at once";
     return { runnable: tool, asTask };
   });
 }

@@ -5,14 +5,17 @@ import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { until } from "../../../../../test/support/until.ts";
 import { type Options, post, rpc, stream } from "../../../client.fixture.ts";
-import { callerNamed, deploy, type Front, holdNext } from "../../../deployment.fixture.ts";
+import { callerNamed, type Deploy, deploy, type Front, holdNext } from "../../../deployment.fixture.ts";
 import { disk, held, offered } from "../../../tools.fixture.ts";
 
 const plain: Options = { tasks: false };
 const alice = { action: "accept", content: { name: "Alice" } };
 
-async function twoFronts(times = {}): Promise<{ here: Front; there: Front } & Awaited<ReturnType<typeof deploy>>> {
-  const deployment = await deploy({ catalogue: offered, times });
+async function twoFronts(
+  times = {},
+  more: Partial<Deploy> = {},
+): Promise<{ here: Front; there: Front } & Awaited<ReturnType<typeof deploy>>> {
+  const deployment = await deploy({ catalogue: offered, times, ...more });
   const [here, there] = deployment.fronts;
   return { ...deployment, here: here!, there: there! };
 }
@@ -228,8 +231,8 @@ describe("a client without tasks", () => {
     });
   });
 
-  test("learns which capability a question needs if it cannot be asked, and its hidden task ends", async () => {
-    const { here, services, logged } = await twoFronts();
+  test("learns which capability a question needs if it cannot be asked, and where text is forbidden its hidden task ends", async () => {
+    const { here, services, logged } = await twoFronts({}, { ladder: { rungs: new Set(["task", "input_required", "held"] as const) } });
     const refused = await rpc(
       here,
       "tools/call",

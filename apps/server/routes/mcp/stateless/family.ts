@@ -14,7 +14,7 @@ import type { Family, FamilyDeps } from "../shared/family.ts";
 import { permitted } from "../shared/permitted.ts";
 import { offeredOn } from "../shared/offered-on.ts";
 import { dispatch } from "./dispatch.ts";
-import { rungOfRequest } from "./rung.ts";
+import { stepOfRequest } from "./rung.ts";
 import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 export function statelessFamily({ frontEnd, facts, keys, outletOptions }: FamilyDeps): Family {
@@ -36,13 +36,13 @@ export function statelessFamily({ frontEnd, facts, keys, outletOptions }: Family
     const { id, method, intent, client, wants } = message;
     if (!(await permitted(frontEnd, request, reply, { actions: [intent], id }))) return;
     const channel = new Outlet(request, reply, outletOptions);
-    const rung = rungOfRequest(route, client, { takesTask: client.speaksTasks, calls: "tool" });
+    const step = stepOfRequest(route, client, { takesTask: client.speaksTasks, calls: "tool" });
     const exchange: StatelessExchange = {
       id,
       method,
       caller,
       door: `${dialect.version} ${method}`,
-      catalogue: offeredOn(rung, { catalogue, intent, ladder: route.ladder }),
+      catalogue: offeredOn(step, { catalogue, intent, ladder: route.ladder }),
       client,
       wants,
       encode,

@@ -24,14 +24,14 @@ export async function resumeCall(
   requestState: string,
 ): Promise<Handled> {
   const { services } = route;
-  const { caller, client, encode } = exchange;
+  const { caller, encode } = exchange;
   const state = await route.states.open(requestState, bindingOf(services, called, caller), services.clock.now());
   const { taskId, feedCursor } = state;
   let receipts: ReadonlyMap<string, Receipt> = new Map();
   const answered = await holdOpen({ services, waits: waitGateFor(route, caller) }, taskId, async (watch) => {
     const { task, ...delivered } = await deliver(route, called, exchange, state);
     ({ receipts } = delivered);
-    if (task.call.hidden || !client.speaksTasks)
+    if (task.call.hidden || called.rung !== "task")
       return await awaitTask(route, called, exchange, { task, watch, feedCursor, canComeBack: true });
     const open = task.asks.some(({ key }) => wasAsked(state, key));
     if (open) return await askCaller(route, called, exchange, { task, feedCursor });

@@ -1,5 +1,5 @@
 import type { JsonObject, Runnable } from "@parley/core";
-import type { Retry, Rung } from "@parley/protocol";
+import type { Retry, Step } from "@parley/protocol";
 import type { ClientFacts, StatelessEncoder } from "@parley/protocol/stateless";
 import type { Exchange } from "../../../front-end/exchange.ts";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
@@ -18,12 +18,10 @@ export interface StatelessExchange extends Exchange<StatelessEncoder> {
 }
 
 /** A tools/call or prompts/get. */
-export interface Called extends Pick<Runnable, "kind" | "name"> {
+export interface Called extends Pick<Runnable, "kind" | "name">, Step {
   readonly arguments: JsonObject;
   readonly reason: string | undefined;
   readonly retry: Retry;
-  /** How its questions reach a person; undefined: they do not, and the call fails. */
-  readonly rung: Rung | undefined;
   readonly idempotencyKey?: string;
   readonly encodeResult: (result: JsonObject) => object;
 }

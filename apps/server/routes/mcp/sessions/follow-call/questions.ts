@@ -4,7 +4,7 @@
  * A hidden task can ask on the stream of its call only. A task that its client knows may ask on other streams too, so each question is claimed
  * for one of them (hold-stream.ts).
  */
-import { type Ask, declareUnavailable, noteShown, type Task } from "@parley/core";
+import { type Ask, declareUnavailable, isForClientOnly, noteShown, type Task } from "@parley/core";
 import { askableOn } from "@parley/protocol";
 import { elicitationId } from "@parley/protocol/sessions";
 import { type AskKeys, asksToSend, type LastRead, reopenedAsks } from "../asks.ts";
@@ -35,15 +35,17 @@ export interface Questions {
 export interface QuestionsOptions {
   readonly taskId: string;
   readonly hold: StreamHold | undefined;
-  /** Questions that cannot be asked here are told in words (waiting-text.ts) and stay open. */
+  /** The client is asked no person's questions. */
   readonly isText: boolean;
+  /** Questions to people that cannot be asked here are told in words (waiting-text.ts) and stay open. */
+  readonly isTold: boolean;
 }
 
 export function createQuestions(
   route: SessionRoute,
   exchange: SessionExchange,
   events: StreamEvents,
-  { taskId, hold: held, isText }: QuestionsOptions,
+  { taskId, hold: held, isText, isTold }: QuestionsOptions,
 ): Questions {
   const { services } = route;
   const { session, caller, door, dialect, encode, channel } = exchange;
@@ -73,7 +75,8 @@ export function createQuestions(
           noteShown(services, exchange, task, [ask]);
           await channel.drained();
           // If no other person is asked either, the tool learns that the ask is unavailable.
-        } else if (!ask.audience && !isText) await declareUnavailable(services, { taskId, caller, door, key: ask.key });
+        } else if (!ask.audience && !isText && (!isTold || isForClientOnly(ask.request)))
+          await declareUnavailable(services, { taskId, caller, door, key: ask.key });
       }
     },
     async askOnHeldStream(task, hold) {

@@ -1,0 +1,193 @@
+/** Clients that show forms and no pages, or pages and no forms: what they do not show is told in words, and their call goes on as a task. Both families. */
+import { catalogue, defineTool } from "@parley/sdk";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { type Message, rpc } from "./client.fixture.ts";
+import { callerNamed, type Deploy, deploy, type Front } from "./deployment.fixture.ts";
+import { openSession } from "./session-client.fixture.ts";
+
+const size = z.object({ n: z.number().int() });
+const ask = { message: "How many?", schema: size } as const;
+
+const asking = catalogue([
+  defineTool({ name: "form", run: async (_args, ctx) => `${(await ctx.elicit("size", ask)).n} will come` }),
+  defineTool({ name: "page", run: async (_args, ctx) => ((await ctx.secret("key", { message: "The key?" })) ? "opened" : "") }),
+  defineTool({
+    name: "form-then-page",
+    async run(_args, ctx) {
+      const { n } = await ctx.elicit("size", ask);
+      return (await ctx.secret("key", { message: "The key?" })) ? `${n} opened` : "";
+    },
+  }),
+  defineTool({
+    name: "both",
+    async run(_args, ctx) {
+      const [{ n }] = await Promise.all([ctx.elicit("size", ask), ctx.secret("key", { message: "The key?" })]);
+      return `${n} opened`;
+    },
+  }),
+  defineTool({ name: "login", run: async (_args, ctx) => `${(await ctx.elicit("size", { ...ask, assurance: "login" })).n}` }),
+  defineTool({
+    name: "page-or-model",
+    async run(_args, ctx) {
+      await Promise.all([ctx.secret("key", { message: "The key?" }), ctx.sample("thought", { messages: [], maxTokens: 9 })]);
+      return "";
+    },
+  }),
+]);
+
+interface Called {
+  /** Of the question that is asked first, if one is asked. */
+  readonly asked?: Message;
+  readonly text?: string;
+  /** Answers the question; what the call then comes to. */
+  answer(content: object): Promise<Called>;
+}
+
+interface Client {
+  call(name: string, args?: object): Promise<Called>;
+  tools(): Promise<readonly string[]>;
+}
+
+const textIn = (result: Message["result"]) => (result as { content?: readonly { text: string }[] } | undefined)?.content?.[0]?.text;
+const namesIn = (result: unknown) => (result as { readonly tools: readonly { readonly name: string }[] }).tools.map(({ name }) => name);
+
+const CLIENTS: { readonly [family: string]: (front: Front, capabilities: object) => Promise<Client> } = {
+  "2026-07-28": async (front, capabilities) => {
+    const options = { tasks: false, capabilities, principal: "ann" };
+    const call = async (params: object): Promise<Called> => {
+      const { result, error } = await rpc(front, "tools/call", params, options);
+      const { inputRequests, requestState } = (result ?? {}) as { inputRequests?: Record<string, Message>; requestState?: string };
+      const [[key, asked] = []] = Object.entries(inputRequests ?? {});
+      const text = textIn(result) ?? error?.message;
+      return {
+        ...(asked && { asked }),
+        ...(text !== undefined && { text }),
+        answer: (content) => call({ ...params, requestState, inputResponses: { [key ?? ""]: { action: "accept", content } } }),
+      };
+    };
+    return {
+      call: (name, args = {}) => call({ name, arguments: args }),
+      tools: async () => namesIn((await rpc(front, "tools/list", {}, options)).result),
+    };
+  },
+  "2025-11-25": async (front, capabilities) => {
+    const session = await openSession(front, { capabilities, principal: "ann" });
+    return {
+      async call(name, args = {}) {
+        const stream = await session.stream(front, "tools/call", { name, arguments: args });
+        const next = async (): Promise<Called> => {
+          for (;;) {
+            // oxlint-disable-next-line no-await-in-loop -- one after the other
+            const message = await stream.next().catch(() => JSON.parse(stream.text) as Message);
+            if (message.id === undefined) continue;
+            const text = textIn(message.result) ?? message.error?.message;
+            return {
+              ...(message.method !== undefined && { asked: message }),
+              ...(text !== undefined && { text }),
+              async answer(content) {
+                await session.reply(front, message.id, { action: "accept", content });
+                return await next();
+              },
+            };
+          }
+        };
+        return await next();
+      },
+      tools: async () => namesIn((await session.request(front, "tools/list", {})).messages.at(-1)!.result),
+    };
+  },
+};
+
+const FORMS = { elicitation: { form: {} } };
+const PAGES = { elicitation: { url: {} } };
+
+async function start(family: string, capabilities: object, options: Partial<Deploy> = {}) {
+  const authenticate = () => callerNamed("ann", { authenticatedBy: "oidc" });
+  const deployment = await deploy({ catalogue: asking, fronts: 1, authenticate, ...options });
+  const [front] = deployment.fronts as [Front];
+  const client = await CLIENTS[family]!(front, capabilities);
+  const listed = async () => (await deployment.services.store.list({ principal: "ann", limit: 9 })).tasks.map(({ id }) => id);
+  /** As a person does elsewhere. */
+  const answer = async (taskId: string, key: string, content: object) => {
+    const url = `${new URL(front.url).origin}/api/v1/asks/${taskId}/${key}`;
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ action: "accept", content }),
+    });
+    return response.status;
+  };
+  return { ...deployment, front, client, listed, answer };
+}
+
+const idIn = (text = "") => /taskId "([^"]+)"/.exec(text)?.[1] ?? "";
+
+describe.each(Object.keys(CLIENTS))("a client of %s", (family) => {
+  test("that shows pages and no forms reads the form in words, waits with the tool, and has the result", async () => {
+    const { client, listed, answer } = await start(family, PAGES);
+    const { text, asked } = await client.call("form");
+    const taskId = idIn(text);
+    expect([asked, text]).toEqual([undefined, expect.stringMatching(/^NOT FINISHED: form waits for an answer\.\n\nQuestion: How many\?/)]);
+    expect(text).toMatch(new RegExp(`Page: \\S+/asks/${taskId}/size`));
+    expect(text).toContain("Call parley_task with taskId");
+    expect(text).not.toContain("parley_asks");
+    // It has a handle now, so its owner finds it.
+    expect(await listed()).toEqual([taskId]);
+    const polled = client.call("parley_task", { taskId });
+    expect(await answer(taskId, "size", { n: 4 })).toBe(200);
+    expect((await polled).text).toBe("4 will come");
+  });
+
+  test("that shows forms and no pages is asked the form, and then told of the page", async () => {
+    const { client, listed } = await start(family, FORMS);
+    const first = await client.call("form-then-page");
+    expect(first.asked?.params).toMatchObject({ message: "How many?" });
+    expect(await listed()).toEqual([]);
+    const { text } = await first.answer({ n: 4 });
+    expect(text).toMatch(/^NOT FINISHED: form-then-page waits for an answer\.\n\nQuestion: The key\?/);
+    expect(await listed()).toEqual([idIn(text)]);
+  });
+
+  test("is asked what it shows before it is told of the rest, if both are open at once", async () => {
+    const { client } = await start(family, FORMS);
+    const first = await client.call("both");
+    expect(first.asked?.params).toMatchObject({ message: "How many?" });
+    expect((await first.answer({ n: 4 })).text).toMatch(/^NOT FINISHED: both waits for an answer\.\n\nQuestion: The key\?/);
+  });
+
+  test("is told where its user answers what needs a login", async () => {
+    const { client } = await start(family, FORMS);
+    const { text } = await client.call("login");
+    expect(text).toMatch(/^NOT FINISHED: login waits for an answer\./);
+    expect(text).toMatch(new RegExp(`Page: \\S+/asks/${idIn(text)}/size`));
+  });
+
+  test("reads in the end that its model is asked, which it did not declare, whatever else is open", async () => {
+    const { client } = await start(family, FORMS);
+    const { text } = await client.call("page-or-model");
+    const taskId = idIn(text);
+    const told = taskId === "" ? text : (await client.call("parley_task", { taskId, seen: 99 })).text;
+    expect(told).toMatch(/declare/);
+  });
+
+  test("is offered the tool to wait with, unless it shows forms and pages, which are then asked of it", async () => {
+    const tools = async (capabilities: object) =>
+      (await (await start(family, capabilities)).client.tools()).filter((name) => name.startsWith("parley"));
+    expect(await tools(FORMS)).toEqual(["parley_task"]);
+    expect(await tools(PAGES)).toEqual(["parley_task"]);
+    expect(await tools({ elicitation: { form: {}, url: {} } })).toEqual([]);
+  });
+
+  test("gets the error as before where a deployment forbids text, or ends what a client cannot be asked", async () => {
+    for (const options of [
+      { ladder: { rungs: new Set(["task", "input_required", "held", "apps"] as const) } },
+      { settings: { taskWithoutCapability: "end" as const } },
+    ]) {
+      const { client, listed } = await start(family, FORMS, options);
+      expect((await client.call("page")).text).toMatch(/declare/);
+      expect(await listed()).toEqual([]);
+      expect(await client.tools()).not.toContain("parley_task");
+    }
+  });
+});
