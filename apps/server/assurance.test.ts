@@ -332,7 +332,7 @@ describe("what a client reads of a question that its person answers elsewhere", 
 
   test("keeps a held call waiting, and the answer on the page ends it", async () => {
     const at = await subject("nothing");
-    const client = await openSession(at.front, { principal: "ann", capabilities: { elicitation: {} } });
+    const client = await openSession(at.front, { principal: "ann", capabilities: { elicitation: { form: {}, url: {} } } });
     const held = await client.stream(at.front, "tools/call", { name: "login", arguments: {} });
     const isOfCall = async () => {
       const due = await at.services.store.overdue({ partition: 0, nowMs: Number.MAX_SAFE_INTEGER, limit: 10 });

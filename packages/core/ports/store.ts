@@ -118,7 +118,7 @@ export interface TaskStore {
   thread(taskId: string, key: string): Promise<readonly ThreadEntry[]>;
 
   /** Gives a hidden task a handle: it is in its owner's list from then on. Changes nothing else, and no other task. */
-  reveal(taskId: string): Promise<void>;
+  reveal(taskId: string, nowMs: number): Promise<void>;
 
   /** Replaces the deposit of an answer if it still equals `before`. Returns false if it has changed or is gone. */
   redeposit(request: {

@@ -523,7 +523,7 @@ export function createRedisStore({
       return await withContent(taskId, async (content) => opened(taskId, () => content.open(`deposit ${key}`, sealed)));
     },
 
-    async reveal(taskId) {
+    async reveal(taskId, nowMs) {
       const taskKeys = keys.task(taskId);
       if (!taskKeys) return;
       // Whatever changes the call in between does so once or twice in the life of a task.
@@ -531,13 +531,13 @@ export function createRedisStore({
         const [call] = await reached(reads.fields(taskKeys[0], ["call"]));
         const shown = typeof call === "string" && opened(taskId, () => revealed(codec.of(taskId), call));
         if (!shown) return;
-        const { principal, createdAtMs } = shown.owner;
         const became = await acknowledge(
-          scripts.reveal(taskKeys, ownerList.key(taskId, principal), {
+          scripts.reveal(taskKeys, ownerList.key(taskId, shown.principal), {
             taskId,
             before: call,
             call: shown.call,
-            ownerExpiresAtMs: createdAtMs + OWNER_LIST_MS,
+            // Tasks that were created after this one are in the list, too.
+            ownerExpiresAtMs: nowMs + OWNER_LIST_MS,
             ownerLengthMax: OWNER_LENGTH_MAX,
           }),
         );

@@ -161,16 +161,13 @@ export function packCall(content: Content, call: Call): { readonly facts: string
 }
 
 /** The packed call of a hidden task as that of a task with a handle, and whose list it belongs to. Undefined if it is not hidden. */
-export function revealed(
-  content: Content,
-  call: string,
-): { readonly call: string; readonly owner: Pick<CallFacts, "principal" | "createdAtMs"> } | undefined {
+export function revealed(content: Content, call: string): { readonly call: string; readonly principal: string } | undefined {
   const end = call.indexOf(FACTS_END);
   const [facts, given] = end === -1 ? [call, ""] : [call.slice(0, end), call.slice(end)];
   const [kind, name, owner, createdAtMs, flags, ...rest] = parse<PackedFacts>("call", content.fromStored(facts));
   if ((flags & HIDDEN) === 0) return undefined;
   const shown = content.toStored(JSON.stringify([kind, name, owner, createdAtMs, flags - HIDDEN, ...rest]));
-  return { call: shown + given, owner: { principal: Array.isArray(owner) ? owner[0] : owner, createdAtMs } };
+  return { call: shown + given, principal: Array.isArray(owner) ? owner[0] : owner };
 }
 
 /** The arguments of a restart. */

@@ -122,7 +122,8 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
       // What the client can be asked is asked first: its question is gone once the call has ended.
       if (isTold && mustBeTold(task, step) && !task.asks.some(questions.canAsk)) {
         // Without a handle, its client could not find the task again.
-        const hasHandle = !task.call.hidden || (await unlessAway(() => services.store.reveal(task.id).then(() => true)));
+        const hasHandle =
+          !task.call.hidden || (await unlessAway(() => services.store.reveal(task.id, services.clock.now()).then(() => true)));
         if (hasHandle) return answered(inWords(step.rung));
       }
       // What could not be asked is asked after the next look at the task.

@@ -109,7 +109,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       );
       if (askable.length === 0 && (isText || mustBeTold(seen, called))) {
         // Without a handle, its client could not find the task again.
-        if (seen.call.hidden) await services.store.reveal(task.id);
+        if (seen.call.hidden) await services.store.reveal(task.id, services.clock.now());
         return inWords();
       }
       const isToldLater = isText || (called.fallsToText && !lost.some(({ request }) => isForClientOnly(request)));
