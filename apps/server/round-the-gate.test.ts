@@ -551,7 +551,7 @@ test.each([
   ["that the tool's schema does not allow, although the form does", "tmp", "/content/to", /must start with/],
   ["that only code of the tool refuses", "/tmp/", "/content/to", /must name a file/],
   // Words about another argument could repeat what the rule keeps back.
-  ["that does not go with another argument", "/tmp/a", "", /^The tool does not take these changes$/],
+  ["that does not go with another argument", "/tmp/a", "/content", /^The tool does not take these changes$/],
 ])("a change %s is refused at its field, and the approval stays open", async (_, to, path, message) => {
   const { call, front, openAsk, answer, acted, settled } = await subject();
   await call("move", { from: "/tmp/a", to: "/tmp/b" });
