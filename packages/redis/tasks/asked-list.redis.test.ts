@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { type Ask, type AskAbout, type AskPlace, type Caller, listAsks, namesOfCaller } from "@parley/core";
 import { createMemorySnoozes } from "@parley/core/memory";
 import { systemClock } from "@parley/node";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { aLife, anAsk, HOUR_MS } from "../../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../../test/contract/open-redis.ts";
 
@@ -79,4 +79,50 @@ test("a page of what is wanted ends with what says nothing, behind all that said
     if (page.nextCursor === undefined) break;
   }
   expect([keys[0], keys.at(-1), keys.length, new Set(keys).size]).toEqual(["first", "last", PASSED_MAX + 102, PASSED_MAX + 102]);
+});
+
+describe("with more to pass over under several names than one look may", () => {
+  const groups = Array.from({ length: 40 }, (_, at) => `${group}-${at}`);
+  const of = (key: string, to: readonly string[], about: AskAbout): Ask => {
+    const askedAtMs = Date.now();
+    const open = anAsk(key, { askedAtMs, deadlineMs: askedAtMs + 2 * HOUR_MS, audience: { to: { groups: [...to] } } });
+    return { ...open, request: { ...open.request, about } as Ask["request"] };
+  };
+
+  /** All pages; resolves to the keys and the number of pages. */
+  async function pages(order: "due" | "priority"): Promise<[keys: readonly string[], pages: number]> {
+    const keys: string[] = [];
+    for (let cursor: string | undefined, read = 1; ; read += 1) {
+      const page = await listAsks(
+        { store: opened.store, clock: systemClock, snoozes: createMemorySnoozes() },
+        { caller: { ...caller, groups }, order, limit: 100, ...(cursor !== undefined && { cursor }) },
+      );
+      keys.push(...page.asks.map(({ key }) => key));
+      cursor = page.nextCursor;
+      if (cursor === undefined) return [keys, read];
+    }
+  }
+
+  test.each(["due", "priority"] as const)(
+    "a list by %s goes on where a look ended at the place of a question that was found",
+    async (order) => {
+      // Wanted by their deadlines: both places are one.
+      await aLife(opened.store).parked(Array.from({ length: 100 }, (_, at) => of(`k${at}`, groups, { dueMs: 2 * HOUR_MS })));
+      const [keys] = await pages(order);
+      expect([keys.length, new Set(keys).size]).toEqual([100, 100]);
+    },
+  );
+
+  test.each([
+    ["two groups", 2, 1_100],
+    ["forty groups", 40, 100],
+  ])("a list by priority of what was put to %s is read in few pages", async (_, count, asks) => {
+    const life = aLife(opened.store);
+    const about = { priority: "low", dueMs: HOUR_MS } as const;
+    for (let from = 0; from < asks; from += OF_A_TASK)
+      await life.parked(Array.from({ length: OF_A_TASK }, (__, at) => of(`k${from + at}`, groups.slice(0, count), about)));
+    const [keys, read] = await pages("priority");
+    expect([keys.length, new Set(keys).size]).toEqual([asks, asks]);
+    expect(read).toBeLessThanOrEqual(Math.ceil(asks / 100) + 3);
+  });
 });

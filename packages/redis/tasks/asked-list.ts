@@ -76,7 +76,10 @@ export function createAskedList({ redis, keys, partitions, codec, turn }: AskedL
       const found = await Promise.all(
         Array.from({ length: partitions }, (_, partition) => parts.map((part) => read(partition, part, request))).flat(),
       );
-      const sorted = found.flat().toSorted((a, b) => inAskOrder(order, a, b));
+      // Where a look ended may be the place of an ask that was found: both are kept, and the ask comes first.
+      const sorted = found
+        .flat()
+        .toSorted((a, b) => inAskOrder(order, a, b) || Number(a.isElsewhere ?? false) - Number(b.isElsewhere ?? false));
       const distinct = sorted.filter((place, index) => !isSame(place, sorted[index - 1])).slice(0, limit);
       // One look has passed over all that it may: what the others found behind that is not all that is there.
       const horizon = distinct.findIndex(({ isElsewhere }) => isElsewhere);
@@ -93,5 +96,5 @@ export function placeOf(member: string, place: string): AskPlace {
 }
 
 function isSame(a: AskPlace, b: AskPlace | undefined): boolean {
-  return a.taskId === b?.taskId && a.key === b.key && a.atMs === b.atMs;
+  return a.taskId === b?.taskId && a.key === b.key && a.atMs === b.atMs && a.isElsewhere === b.isElsewhere;
 }

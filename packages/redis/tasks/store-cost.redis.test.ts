@@ -105,7 +105,7 @@ test("a question to a group costs an entry in two sets, and a page of what a per
   });
 });
 
-test("a question that says when it is wanted and how urgent it is costs two entries more, and a page by either two commands a group", async () => {
+test("a question that says when it is wanted and how urgent it is costs two entries more, and a page by either a command for each set of a group and one for each but the last", async () => {
   const taskId = newTaskId();
   const life = aLife(opened.store, () => taskId);
   await life.create();
@@ -122,8 +122,8 @@ test("a question that says when it is wanted and how urgent it is costs two entr
     answer: await commandsOf(() => life.answer(taskId, "name", "Ann")),
   }).toEqual({
     park: "evalsha 1, hexists 1, hget 1, hkeys 1, hset 2, hsetnx 2, pexpireat 4, publish 2, zadd 5",
-    due: "evalsha 1, hexists 1, zrangebyscore 6, zscore 1",
-    priority: "evalsha 1, hexists 1, zrangebyscore 9, zscore 2",
+    due: "evalsha 1, hexists 1, zcard 3, zrangebyscore 6, zscore 1",
+    priority: "evalsha 1, hexists 1, zcard 6, zrangebyscore 9, zscore 2",
     answer: "evalsha 1, hdel 2, hget 3, hkeys 1, hset 2, publish 2, zadd 1, zrem 4",
   });
 });

@@ -19,6 +19,17 @@ local sets_each = #ARGV - 5
 -- Entries that one look passes over: 2 ms of Redis.
 local PASSED_MAX = 2000
 
+-- How many of each set may be passed over. Those of earlier sets of the name bound how many there are. If these are too many, each set has its part:
+-- if the first took all, the look would end at the first entry of the last one, and go on by one entry at a time.
+local may_pass, bounds = {}, 0
+for at = 1, #KEYS do
+  may_pass[at] = (at - 1) % sets_each == 0 and 0 or may_pass[at - 1] + redis.call('ZCARD', KEYS[at - 1])
+  bounds = bounds + may_pass[at]
+end
+for at, most in ipairs(may_pass) do
+  if bounds > PASSED_MAX then may_pass[at] = math.max(1, math.floor(PASSED_MAX * most / bounds)) end
+end
+
 local function is_before(at_ms, member, other_at_ms, other_member)
   if at_ms ~= other_at_ms then return (at_ms < other_at_ms) == (direction == 1) end
   if member == other_member then return false end
@@ -38,7 +49,7 @@ local function is_elsewhere(at, member)
 end
 
 -- Nothing behind it is known: the first entry in order that was one too many to pass over.
-local passed, horizon = 0, nil
+local horizon = nil
 
 -- Up to `limit` entries of one set, none behind the last of `best` if that is full, and none behind the horizon.
 local function entries_of(at, best)
@@ -46,7 +57,7 @@ local function entries_of(at, best)
   local last = best[limit]
   local start = after_at_ms ~= '' and string.format('%.0f', after_at_ms - offset_ms) or first
   local till = last and string.format('%.0f', last[1] - offset_ms) or finish
-  local found, offset = {}, 0
+  local found, offset, passed = {}, 0, 0
   while #found < limit do
     local rows = redis.call(command, key, start, till, 'WITHSCORES', 'LIMIT', offset, limit)
     for i = 1, #rows, 2 do
@@ -56,7 +67,7 @@ local function entries_of(at, best)
         if horizon and is_before(horizon[1], horizon[2], at_ms, member) then return found end
         if not is_elsewhere(at, member) then
           found[#found + 1] = { at_ms, member }
-        elseif passed < PASSED_MAX then
+        elseif passed < may_pass[at] then
           passed = passed + 1
         else
           horizon = { at_ms, member }
