@@ -32,9 +32,6 @@ local owner, owner_expires_at_ms, owner_length_max, not_after_ms = KEYS[5], ARGV
 local audit_record, audit_length_max, once, fingerprint, lane = ARGV[10], ARGV[11], ARGV[12], ARGV[13], ARGV[14]
 local link, token, lease_until_ms, open, family_max = ARGV[21], ARGV[22], ARGV[23], ARGV[24], tonumber(ARGV[25])
 
--- New entries of an owner's list between two looks at its oldest.
-local LISTED_BETWEEN = 16
-
 if redis.call('EXISTS', task) == 1 then
   -- The sender may be slow rather than repeating itself, and another worker may have taken the parent over: then it is refused.
   local parent_id = link and string.match(link, '^%S+')
@@ -116,18 +113,7 @@ if once ~= '' then
   write_field('once', once)
 end
 
--- A stream rather than a sorted set: 45 bytes per entry instead of 140.
-if owner_expires_at_ms ~= '' then
-  redis.call('XADD', owner, 'MAXLEN', '~', owner_length_max, '*', 'id', task_id)
-  redis.call('PEXPIREAT', owner, owner_expires_at_ms)
-  -- The oldest of them have mostly expired. Now and then twice as many of those are removed as were added since, so that the list does not grow
-  -- with the tasks of the past.
-  if redis.call('XLEN', owner) % LISTED_BETWEEN == 0 then
-    for _, entry in ipairs(redis.call('XRANGE', owner, '-', '+', 'COUNT', 2 * LISTED_BETWEEN)) do
-      if redis.call('EXISTS', TASK .. entry[2][2]) == 0 then redis.call('XDEL', owner, entry[1]) end
-    end
-  end
-end
+if owner_expires_at_ms ~= '' then list_task(owner, task_id, owner_expires_at_ms, owner_length_max) end
 
 -- A new run overtakes no other: while runs wait in the queue, it waits with them. If it is the only one of its share that waits, its turn is
 -- next, and a worker may have a place in reserve for it.

@@ -10,6 +10,5 @@ local task_id, before, call, owner_expires_at_ms, owner_length_max = ARGV[1], AR
 
 if redis.call('HGET', task, 'call') ~= before then return 'overtaken' end
 redis.call('HSET', task, 'call', call)
-redis.call('XADD', KEYS[5], 'MAXLEN', '~', owner_length_max, '*', 'id', task_id)
-redis.call('PEXPIREAT', KEYS[5], owner_expires_at_ms)
+list_task(KEYS[5], task_id, owner_expires_at_ms, owner_length_max)
 return 'revealed'

@@ -147,6 +147,22 @@ local function write_field(field, value)
   add_news(field, value)
 end
 
+-- New entries of an owner's list between two looks at its oldest.
+local LISTED_BETWEEN = 16
+
+-- Puts a task into its owner's list. A stream rather than a sorted set: 45 bytes per entry instead of 140.
+local function list_task(owner, task_id, expires_at_ms, length_max)
+  redis.call('XADD', owner, 'MAXLEN', '~', length_max, '*', 'id', task_id)
+  redis.call('PEXPIREAT', owner, expires_at_ms)
+  -- The oldest of them have mostly expired. Now and then twice as many of those are removed as were added since, so that the list does not grow
+  -- with the tasks of the past.
+  if redis.call('XLEN', owner) % LISTED_BETWEEN == 0 then
+    for _, entry in ipairs(redis.call('XRANGE', owner, '-', '+', 'COUNT', 2 * LISTED_BETWEEN)) do
+      if redis.call('EXISTS', TASK .. entry[2][2]) == 0 then redis.call('XDEL', owner, entry[1]) end
+    end
+  end
+end
+
 -- ── families: a child that another task called, its parent, and the root that a client called; all in one slot ──
 
 local function is_child() return string.sub(task, -1) == '~' end

@@ -463,6 +463,17 @@ describe("the task store on Redis", () => {
     expect(Math.abs(leftMs - 90 * 24 * HOUR_MS)).toBeLessThan(60_000);
   });
 
+  test("an owner's list does not grow with tasks of the past, also of an owner whose tasks were all revealed", async () => {
+    const owner = createKeys(opened.prefix).owner(0, "rita");
+    const life = aLife(opened.store);
+    for (let i = 0; i < 200; i += 1) {
+      const taskId = await life.parked([anAsk("size")], { principal: "rita", hidden: true });
+      await opened.store.reveal(taskId, Date.now());
+      await opened.redis.unlink(`${createKeys(opened.prefix).taskPrefix(0)}${taskId}`);
+    }
+    expect(await opened.redis.xlen(owner)).toBeLessThanOrEqual(2 * 16);
+  });
+
   test("an owner's list is merged over the partitions, newest first, with any page size", async () => {
     const spread = await openRedis({ partitions: 3 });
     try {
