@@ -41,7 +41,8 @@ export interface Effects {
 
   /**
    * Calls a tool as a separate task and waits for its end. Settles with that end, or with `timeout` or `withdrawn`; the child is then cancelled, as it
-   * is when this task ends. Throws INVALID_ARGUMENTS, TOO_LARGE, TOOL_NOT_FOUND, QUOTA_EXCEEDED, CHILD_REFUSED and JOURNAL_FULL, the same in every run.
+   * is when this task ends. Throws INVALID_ARGUMENTS, CALL_TIMEOUT if the tool's own check of them takes too long, TOO_LARGE, TOOL_NOT_FOUND,
+   * QUOTA_EXCEEDED, CHILD_REFUSED and JOURNAL_FULL, the same in every run.
    */
   callTool(name: string, request: ToolCall, options?: CallOptions): Promise<ChildEnd>;
 

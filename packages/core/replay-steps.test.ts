@@ -378,7 +378,7 @@ describe("a call of another tool", () => {
     }
   };
 
-  test.each<ErrorCode>(["INVALID_ARGUMENTS", "TOO_LARGE", "TOOL_NOT_FOUND", "QUOTA_EXCEEDED", "CHILD_REFUSED"])(
+  test.each<ErrorCode>(["INVALID_ARGUMENTS", "CALL_TIMEOUT", "TOO_LARGE", "TOOL_NOT_FOUND", "QUOTA_EXCEEDED", "CHILD_REFUSED"])(
     "that comes to %s instead of a child tells the handler so, in this run and in every later one",
     async (code) => {
       const task = subject(calling);

@@ -25,6 +25,7 @@ import type { NewCall } from "./waits.ts";
 /** Errors that the handler receives in place of a child's end. Any other error of `startChild` ends the run. */
 const CALL_ERRORS: ReadonlySet<ErrorCode> = new Set([
   "INVALID_ARGUMENTS",
+  "CALL_TIMEOUT",
   "TOO_LARGE",
   "TOOL_NOT_FOUND",
   "QUOTA_EXCEEDED",

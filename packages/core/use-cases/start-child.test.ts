@@ -9,9 +9,11 @@ import type { ChildEnd, Effects } from "../effects.ts";
 import type { ParleyError } from "../errors.ts";
 import { createMemoryStore, createMemoryWakeUps } from "../memory/index.ts";
 import type { CreateRequest, Observer, RunRef, TaskStore } from "../ports.ts";
+import { createHandClock } from "../hand-clock.fixture.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
 import type { Call, JsonObject } from "../task.ts";
 import { toolNamed } from "../tool.fixture.ts";
+import { ARGUMENTS_CHECK_MAX_MS } from "./check-in-time.ts";
 import { createTask } from "./create-task.ts";
 import { runTask } from "./run-task.ts";
 import type { Services } from "./services.ts";
@@ -248,6 +250,17 @@ describe("a call that creates no child", () => {
     });
     const { task } = await deployment([caller("parent", "picky"), picky]).call();
     expect(resultOf(task)).toMatchObject({ code: "INVALID_ARGUMENTS", message: expect.stringContaining("/seats is missing") });
+  });
+
+  test("says that the check of the arguments took too long, and its parent goes on", async () => {
+    const hand = createHandClock();
+    const slow = toolNamed("slow", async () => ({}), { readArguments: () => new Promise(() => undefined) });
+    const subject = deployment([caller("parent", "slow"), slow], { services: { clock: hand.clock } });
+    const called = subject.call();
+    await hand.pass(ARGUMENTS_CHECK_MAX_MS);
+    const { task } = await called;
+    expect(resultOf(task)).toMatchObject({ code: "CALL_TIMEOUT", message: expect.stringContaining("the arguments of tool slow") });
+    expect(subject.made).toHaveLength(1);
   });
 
   test("is the sixth of a circle: the five above it are created", async () => {

@@ -178,8 +178,9 @@ export interface Context extends Shorthands, Wizard {
    *   const { hotel } = await ctx.call(bookHotel, { city }, { key: "hotel", timeout: "2 days" });
    *
    * Returns the value that the tool's `output` describes, or its text. Calls by name (`ctx.call("book_hotel", …)`) are not typed. Throws ChildFailed,
-   * TimedOut or Withdrawn; ParleyError INVALID_ARGUMENTS, TOO_LARGE, TOOL_NOT_FOUND if this worker does not serve the tool, QUOTA_EXCEEDED,
-   * CHILD_REFUSED, and JOURNAL_FULL if the results of all children exceed what the task may record.
+   * TimedOut or Withdrawn; ParleyError INVALID_ARGUMENTS, CALL_TIMEOUT if the tool's own check of them takes longer than 5 s, TOO_LARGE,
+   * TOOL_NOT_FOUND if this worker does not serve the tool, QUOTA_EXCEEDED, CHILD_REFUSED, and JOURNAL_FULL if the results of all children exceed what
+   * the task may record.
    */
   call<const T extends Tool | string>(tool: T, args: ArgumentsOf<T>, options?: CallOptions): Promise<ResultOf<T>>;
 
