@@ -1,7 +1,10 @@
 /** Clients that show forms and no pages, or pages and no forms: what they do not show is told in words, and their call goes on as a task. Both families. */
 import { catalogue, defineTool } from "@parley/sdk";
-import { describe, expect, test } from "vitest";
+import { ParleyError } from "@parley/core";
+import type { MemoryWakeUps } from "@parley/core/memory";
+import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
+import { until } from "../../test/support/until.ts";
 import { type Message, rpc } from "./client.fixture.ts";
 import { callerNamed, type Deploy, deploy, type Front } from "./deployment.fixture.ts";
 import { openSession } from "./session-client.fixture.ts";
@@ -177,6 +180,17 @@ describe.each(Object.keys(CLIENTS))("a client of %s", (family) => {
     expect(await tools(FORMS)).toEqual(["parley_task"]);
     expect(await tools(PAGES)).toEqual(["parley_task"]);
     expect(await tools({ elicitation: { form: {}, url: {} } })).toEqual([]);
+  });
+
+  test("is told once Redis is back, if it was away when the call got its handle", async () => {
+    const { client, listed, services } = await start(family, FORMS);
+    const reveal = vi.spyOn(services.store, "reveal");
+    reveal.mockRejectedValueOnce(new ParleyError("UNAVAILABLE", "Redis did not answer in time"));
+    const called = client.call("page");
+    const taskId = String(await until(() => reveal.mock.settledResults.length > 0 && reveal.mock.calls[0]?.[0]));
+    (services.wakeUps as MemoryWakeUps).changed(taskId);
+    expect(idIn((await called).text)).toBe(taskId);
+    expect(await listed()).toEqual([taskId]);
   });
 
   test("gets the error as before where a deployment forbids text, or ends what a client cannot be asked", async () => {

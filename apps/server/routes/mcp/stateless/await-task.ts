@@ -5,6 +5,7 @@
  * down.
  */
 import {
+  type Ask,
   canBeAsked,
   cancelTask,
   findTask,
@@ -44,6 +45,12 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
   const isText = isInWords(called.rung);
   let seen = task;
   const needsCaller = (now: Task) => isFinished(now.status) || now.asks.length > 0 || mustBeTold(now, called);
+  // What the client can be asked is asked first: its question is gone once the call has ended.
+  const canAsk = ({ request }: Ask) => canBeAsked(request, exchange.client.capabilities);
+  const isTold = () => !isFinished(seen.status) && !seen.asks.some(canAsk) && (isText || mustBeTold(seen, called));
+  // Without a handle, a client that is told in words could not find the task again. While Redis is away, its call waits.
+  const reveal = () => unlessAway(() => services.store.reveal(task.id, services.clock.now()).then(() => true));
+  const isReady = async () => needsCaller(seen) && (!isTold() || !seen.call.hidden || (await reveal()) === true);
   const inWords = () => {
     const tool = exchange.catalogue.tools.get(called.name);
     return called.encodeResult(waitingResult(route, exchange, { task: seen, tool, rung: called.rung }));
@@ -70,14 +77,14 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
   try {
     // A call that comes back gets the reports of its task in the meantime first. Wake-ups tell only of later ones.
     if (seen.revision > 1) await feed.report();
-    while (!needsCaller(seen)) {
+    for (let isOver = await isReady(); !isOver;) {
       await watch.next(seen.revision);
       // If the client closes a first call, its hidden task is cancelled, since no client has a handle on it. A retry has delivered answers
       // and may have been dropped by the network: its task continues, and the same retry gets the result.
       if (channel.closed.aborted) {
-        const isOver = (!task.call.hidden && !isText) || canComeBack;
+        const isKept = (!task.call.hidden && !isText) || canComeBack;
         const cancel = () => cancelTask(services, { taskId: task.id, caller, door, reason: CLIENT_CLOSED });
-        if (isOver || (await unlessAway(cancel))) return abandon(exchange);
+        if (isKept || (await unlessAway(cancel))) return abandon(exchange);
         continue;
       }
       const heard = heardTask(watch, { task: seen, caller });
@@ -92,7 +99,8 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       const { now } = read ?? { now: seen };
       if (!now) throw new ParleyError("TASK_NOT_FOUND", "the task of this call no longer exists");
       seen = readable(now);
-      if (needsCaller(seen)) break;
+      isOver = await isReady();
+      if (isOver) break;
       if (timedOut) {
         // Other people are asked and may take days: the client comes back later.
         if (isText) return inWords();
@@ -102,18 +110,10 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       }
       if (ends.ending.aborted) return await handOver(route, called, exchange, { task: seen, feedCursor: feed.cursor });
     }
+    if (isTold()) return inWords();
     if (!isFinished(seen.status)) {
-      // What the client can be asked is asked first: its question is gone once the call has ended.
-      const { askable = [], lost = [] } = Object.groupBy(seen.asks, ({ request }) =>
-        canBeAsked(request, exchange.client.capabilities) ? "askable" : "lost",
-      );
-      if (askable.length === 0 && (isText || mustBeTold(seen, called))) {
-        // Without a handle, its client could not find the task again.
-        if (seen.call.hidden) await services.store.reveal(task.id, services.clock.now());
-        return inWords();
-      }
-      const isToldLater = isText || (called.fallsToText && !lost.some(({ request }) => isForClientOnly(request)));
-      const asks = isToldLater ? askable : seen.asks;
+      const isToldLater = isText || (called.fallsToText && seen.asks.every((ask) => canAsk(ask) || !isForClientOnly(ask.request)));
+      const asks = isToldLater ? seen.asks.filter(canAsk) : seen.asks;
       return await askCaller(route, called, exchange, { task: { ...seen, asks }, feedCursor: feed.cursor });
     }
     return resultOf(seen, called.encodeResult);
