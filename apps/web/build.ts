@@ -16,9 +16,9 @@ const STAMP = join(import.meta.dirname, "dist.made-of");
 const MADE_OF = [
   "apps/web/{index.html,build.ts,vite.config.ts,package.json}",
   "apps/web/src/**/*",
-  "apps/web/{form,times}/*",
+  "apps/web/{form,texts,times}/*",
   "apps/web/styles/*",
-  "packages/core/asks/form.ts",
+  "packages/core/asks/{form,own-words}.ts",
 ];
 
 function digestOfSources(): string {

@@ -8,11 +8,12 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import type { McpUiHostCapabilities } from "@modelcontextprotocol/ext-apps/app-bridge";
 import { catalogue, defineTool } from "@parley/sdk";
 import type { Browser, FrameLocator, Page } from "playwright-core";
-import { build } from "vite";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import type { Front } from "../../apps/server/deployment.fixture.ts";
+import { appsHostScript } from "../support/apps-host.ts";
 import { findChromium, startChromium } from "../support/chromium.ts";
+import { beside, ENLARGED } from "../support/reflow.ts";
 import { until } from "../support/until.ts";
 
 const command = findChromium();
@@ -26,32 +27,6 @@ const VIEW = resolve(ROOT, "apps/web/dist/ask/ask.html");
 // A front end reads the view as it starts.
 await promisify(execFile)(process.execPath, [resolve(ROOT, "apps/web/build.ts")]);
 const { deploy } = await import("../../apps/server/deployment.fixture.ts");
-
-/** As a host does it. Its frame forbids all but scripts, as the strictest hosts do: no forms, and no origin. */
-const HOST_SCRIPT = `
-import { AppBridge, PostMessageTransport } from "@modelcontextprotocol/ext-apps/app-bridge";
-window.showView = async ({ html, result, theme, capabilities }) => {
-  const frame = document.createElement("iframe");
-  frame.title = "View";
-  frame.setAttribute("sandbox", "allow-scripts");
-  frame.style.cssText = "width: 480px; height: 10px; border: 0";
-  document.querySelector("main").append(frame);
-  const hostContext = { theme, locale: "en-GB", timeZone: "Europe/Berlin", safeAreaInsets: { top: 20, right: 0, bottom: 0, left: 0 } };
-  const bridge = new AppBridge(null, { name: "host", version: "1" }, capabilities, { hostContext });
-  bridge.oncalltool = (params) => window.callTool(params);
-  bridge.onopenlink = async ({ url }) => (await window.told("link", url), {});
-  bridge.onmessage = async ({ content }) => (await window.told("message", content[0].text), {});
-  bridge.onupdatemodelcontext = async ({ content }) => (await window.told("context", content[0].text), {});
-  bridge.onsizechange = ({ height }) => void (frame.style.height = height + "px");
-  const ready = new Promise((resolve) => void (bridge.oninitialized = resolve));
-  await bridge.connect(new PostMessageTransport(frame.contentWindow, frame.contentWindow));
-  frame.srcdoc = html;
-  await ready;
-  await bridge.sendToolInput({ arguments: {} });
-  await bridge.sendToolResult(result);
-  window.setTheme = (theme) => bridge.sendHostContextChange({ theme });
-};
-`;
 
 const held = Promise.withResolvers<void>();
 const asking = catalogue([
@@ -100,7 +75,7 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
   let browser: Browser;
   let script = "";
   beforeAll(async () => {
-    script = await bundled(HOST_SCRIPT);
+    script = await appsHostScript();
     browser = await startChromium(command ?? "");
   });
   afterAll(() => browser?.close());
@@ -118,6 +93,8 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
 
   interface Hosting {
     readonly theme?: string;
+    readonly locale?: string;
+    readonly viewport?: { readonly width: number; readonly height: number };
     readonly capabilities?: McpUiHostCapabilities;
     /** The front end dies that has the first poll. */
     readonly losesPoll?: boolean;
@@ -142,9 +119,15 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
 
   async function hosted(
     { client, html, result }: Awaited<ReturnType<typeof calling>>,
-    { theme = "light", capabilities = EVERYTHING, losesPoll = false }: Hosting = {},
+    {
+      theme = "light",
+      locale = "en-GB",
+      capabilities = EVERYTHING,
+      losesPoll = false,
+      viewport = { width: 600, height: 800 },
+    }: Hosting = {},
   ): Promise<Host> {
-    const context = await browser.newContext({ viewport: { width: 600, height: 800 } });
+    const context = await browser.newContext({ viewport });
     onTestFinished(() => context.close());
     const page = await context.newPage();
     const told: [string, string][] = [];
@@ -163,7 +146,7 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
     const body = `<!doctype html><html lang="en"><title>Host</title><main><h1>Chat</h1></main><script type="module">${script}</script></html>`;
     await page.route(HOST, (route) => route.fulfill({ contentType: "text/html", body }));
     await page.goto(HOST);
-    const given = JSON.stringify({ html, result, theme, capabilities }).replaceAll("<", "\\u003c");
+    const given = JSON.stringify({ html, result, theme, locale, capabilities }).replaceAll("<", "\\u003c");
     await page.evaluate(`showView(${given})`);
     return { page, view: page.frameLocator("iframe").last(), told };
   }
@@ -266,6 +249,49 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
     expect(await blind.view.getByRole("textbox").count()).toBe(0);
   });
 
+  test.each(["light", "dark"])("enlarged to 400 %%, in %s, it scrolls in one direction and shows what has the focus", async (theme) => {
+    const { fronts } = await deploy({ catalogue: asking });
+    const { page, view } = await hosted(await calling(fronts[0]!, "book_dinner"), { theme, viewport: ENLARGED });
+    await view.getByText("How many will be dining").waitFor();
+    const frame = page.frames().at(-1)!;
+    expect([...(await beside(page)), ...(await beside(frame))]).toEqual([]);
+    await view.getByLabel("Party size").focus();
+    const focused = view.locator(":focus");
+    for (let stops = 0; stops < 8; stops += 1) {
+      const box = (await focused.boundingBox())!;
+      expect(box.y, await focused.innerText()).toBeGreaterThanOrEqual(0);
+      expect(box.y + box.height).toBeLessThanOrEqual(ENLARGED.height);
+      expect(await focused.evaluate((element) => element.ownerDocument.defaultView?.getComputedStyle(element).outlineStyle)).not.toBe(
+        "none",
+      );
+      await page.keyboard.press("Tab");
+    }
+  });
+
+  test("in a host whose locale is German it speaks German, and so do what is wrong and what is sent in the name of the person", async () => {
+    const { fronts } = await deploy({ catalogue: asking });
+    const called = await calling(fronts[0]!, "book_dinner");
+    const { page, view, told } = await hosted(called, { locale: "de-AT" });
+    await view.getByRole("heading", { name: "Book dinner fragt" }).waitFor();
+    expect(await view.locator("html").getAttribute("lang")).toBe("de");
+    expect(await view.locator("main").innerText()).toMatch(/Offen bis \d+\. ?\w+\.? ?\d{4}/);
+    await view.getByLabel("Party size").fill("40");
+    await view.getByLabel("Table").selectOption("Garden");
+    await view.getByRole("button", { name: "Antworten" }).press("Enter");
+    await view.getByText("muss zwischen 1 und 20 liegen").waitFor();
+    await view.getByText("Nicht angenommen.").waitFor();
+    await view.getByLabel("Party size").fill("4");
+    await view.getByRole("button", { name: "Antworten" }).press("Enter");
+    await view.getByText("Beantwortet: How many will be dining, and where?").waitFor();
+    await view.getByLabel("Day", { exact: true }).fill("2026-12-24");
+    await page.keyboard.press("Enter");
+    await view.getByText("Book dinner ist fertig.").waitFor();
+    await until(() => told.some(([kind]) => kind === "message"));
+    expect(told.at(-1)?.[1]).toMatch(
+      /^Ich habe beantwortet, was Book dinner gefragt hat\. Hole das Ergebnis: Rufe parley_task mit taskId /,
+    );
+  });
+
   test("in a plain browser it says where it belongs, and takes no messages of other windows", async () => {
     const context = await browser.newContext();
     onTestFinished(() => context.close());
@@ -279,18 +305,3 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
     expect(await page.locator("main").innerText()).toMatch(/^This page belongs to a chat/);
   });
 });
-
-/** The module with what it imports, in one script. */
-async function bundled(source: string): Promise<string> {
-  const ENTRY = "\0host";
-  const built = await build({
-    configFile: false,
-    logLevel: "error",
-    root: ROOT,
-    plugins: [{ name: "host", resolveId: (id) => (id === "host" ? ENTRY : undefined), load: (id) => (id === ENTRY ? source : undefined) }],
-    build: { write: false, modulePreload: false, rolldownOptions: { input: "host", output: { format: "es" } } },
-  });
-  const [output] = [built].flat();
-  if (!output || !("output" in output)) throw new Error("the host was not built");
-  return output.output[0].code.replaceAll("</script", String.raw`<\/script`);
-}

@@ -284,11 +284,11 @@ describe.skipIf(command === undefined)("in a browser, by keyboard, nothing is ty
   });
 
   test.each([
-    ["the playground", LIGHT],
-    ["the playground, dark", { ...LIGHT, colorScheme: "dark" as const }],
-  ] as const)("%s", { timeout: 120_000 }, async (taken, options) => {
+    ["the playground", LIGHT, WORDS.en],
+    ["the playground in German, dark", DARK, WORDS.de],
+  ] as const)("%s", { timeout: 120_000 }, async (taken, options, words) => {
     await walk({
-      words: { ...WORDS.en, next: "Answer", again: "must be after the beginning" },
+      words: { ...words, again: "must be after the beginning" },
       options,
       taken: taken.replace(",", ""),
       async begin(page, origin, taskId) {

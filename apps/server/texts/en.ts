@@ -1,9 +1,11 @@
 /**
  * Every text of the pages that front ends write, in English. A translation is a file beside this one with the same
- * members (`de.ts`), and a line in `texts.ts`.
+ * members (`de.ts`), and a line in `texts.ts`. The texts of the playground, and what is said about fields, are in `apps/web/texts`.
  *
  * `{name}` stands for a part that the page fills in. Keep it, wherever it stands in the sentence.
  */
+import { PHRASES } from "@parley/web/texts/en";
+
 export const EN = {
   /** The language of the page, and the direction in which it is written. */
   language: "en",
@@ -385,71 +387,7 @@ export const EN = {
     elsewhereOpen: "Open its page",
   },
 
-  /**
-   * What is said about fields, as the form (`apps/web/form`) and the validator (`packages/core/values/violation-texts.ts`) say it in English:
-   * it is looked up here. `{n}` and `{m}` stand for numbers. What an author wrote is in no language but theirs.
-   */
-  phrases: {
-    whole: "a whole number",
-    range: "{n} to {m}",
-    rangeCharacters: "{n} to {m} characters",
-    rangeOfThese: "{n} to {m} of these",
-    rangeEntries: "{n} to {m} entries",
-    least: "at least {n}",
-    leastCharacters: "at least {n} characters",
-    leastOfThese: "at least {n} of these",
-    leastEntries: "at least {n} entries",
-    most: "at most {n}",
-    mostCharacters: "at most {n} characters",
-    mostOfThese: "at most {n} of these",
-    mostEntries: "at most {n} entries",
-    exactly: "exactly {n}",
-    exactlyCharacters: "exactly {n} characters",
-    exactlyOfThese: "exactly {n} of these",
-    exactlyEntries: "exactly {n} entries",
-    above: "more than {n}",
-    steps: "in steps of {n}",
-    example: "such as {text}",
-    required: "is required",
-    digits: "must be a whole number, in digits only",
-    number: "must be a number, such as 1234.5",
-    tooManyDigits: "has more digits than a number can have",
-    moment: "must be a date and a time",
-    notJson: "is not JSON: {text}",
-    mustWhole: "must be a whole number",
-    mustNumber: "must be a number",
-    mustText: "must be a text",
-    mustRange: "must be between {n} and {m}",
-    mustLeast: "must be at least {n}",
-    mustMost: "must be at most {n}",
-    mustExactly: "must be exactly {n}",
-    mustAbove: "must be more than {n}",
-    mustBelow: "must be less than {n}",
-    mustMultiple: "must be a multiple of {n}",
-    mustOneOf: "must be one of {text}",
-    mustEmpty: "must be empty",
-    haveLeastCharacter: "must have at least {n} character",
-    haveLeastCharacters: "must have at least {n} characters",
-    haveMostCharacters: "must have at most {n} characters",
-    haveMostCharacter: "must have at most {n} character",
-    haveRangeCharacters: "must have between {n} and {m} characters",
-    haveExactlyCharacters: "must have exactly {n} characters",
-    haveLeastEntry: "must have at least {n} entry",
-    haveLeastEntries: "must have at least {n} entries",
-    haveMostEntry: "must have at most {n} entry",
-    haveMostEntries: "must have at most {n} entries",
-    haveRangeEntries: "must have between {n} and {m} entries",
-    haveExactlyEntries: "must have exactly {n} entries",
-    written: "is not written as expected",
-    writtenAs: "is not written as expected, such as {text}",
-    mail: "must be an e-mail address, such as {text}",
-    address: "must be a complete address, such as {text}",
-    date: "must be a date that exists, such as {text}",
-    momentZone: "must be a date and a time with its zone, such as {text}",
-    time: "must be a time, such as {text}",
-    twice: "must not hold the same item twice",
-    otherFields: "Other fields",
-  },
+  phrases: PHRASES,
 
   /** From one question of a task to its next. */
   onward: {

@@ -1,10 +1,13 @@
 /** The languages of the pages that front ends write, and who reads a page: their language, locale and time zone. */
+import { inPhrases, type Language, languageOf, localeIn } from "@parley/web/texts";
 import { parseCookie } from "cookie";
 import type { FastifyRequest } from "fastify";
 import { DE } from "./de.ts";
 import { EN, type Texts } from "./en.ts";
 
-const LANGUAGES: ReadonlyMap<string, Texts> = new Map([EN, DE].map((texts) => [texts.language, texts]));
+export { filled } from "@parley/web/texts";
+
+const LANGUAGES: Readonly<Record<Language, Texts>> = { en: EN, de: DE };
 
 export interface Reader {
   readonly texts: Texts;
@@ -21,16 +24,15 @@ export const ZONE_COOKIE = "parley-zone";
 /** Longest list of languages that is read. Browsers send a few dozen characters. */
 const LANGUAGES_CHARS_MAX = 200;
 
-export const ENGLISH: Reader = { texts: EN, locale: "en-GB", zone: undefined, root: "" };
+export const ENGLISH: Reader = { texts: EN, locale: localeIn([]), zone: undefined, root: "" };
 
 /** Parts of a request, so that tests need not build one. */
 export function readerOf({ headers, url = "/" }: Pick<FastifyRequest, "headers"> & { readonly url?: string }): Reader {
-  const wanted = languagesIn(headers["accept-language"]);
-  const locale = wanted.find((tag) => LANGUAGES.has(primary(tag)));
+  const locale = localeIn(languagesIn(headers["accept-language"]));
   const zone = headers.cookie === undefined ? undefined : zoneOf(parseCookie(headers.cookie)[ZONE_COOKIE]);
   const [path = "/"] = url.split("?", 1);
   const root = "../".repeat(Math.max(0, path.split("/").length - 2));
-  return { texts: LANGUAGES.get(primary(locale ?? "")) ?? EN, locale: locale ?? ENGLISH.locale, zone, root };
+  return { texts: LANGUAGES[languageOf(locale)], locale, zone, root };
 }
 
 /** As `Accept-Language` ranks them. What is no language tag is left out. */
@@ -58,10 +60,6 @@ function canonical(tag: string): readonly string[] {
   } catch {
     return [];
   }
-}
-
-function primary(tag: string): string {
-  return tag.split("-")[0] ?? "";
 }
 
 /** The zone of that name. Undefined if there is none. */
@@ -116,46 +114,7 @@ export function exactDurationText({ locale }: Reader, ms: number): string {
   return new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "long" }).format(ms / size);
 }
 
-/** Fills in a text, for attributes and titles. */
-export function filled(text: string, parts: Readonly<Record<string, string | number>>): string {
-  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => (Object.hasOwn(parts, name) ? String(parts[name]) : whole));
-}
-
-type Phrases = Texts["phrases"];
-
-/** What the form and the validator say in English, in the reader's language. What is no phrase of theirs is an author's, and stays. */
+/** What the form and the validator say in English, in the reader's language. */
 export function inWords({ texts }: Pick<Reader, "texts">, english: string): string {
-  if (texts === EN) return english;
-  const found = phrase(texts.phrases, english);
-  if (found !== undefined) return found;
-  // Several beside each other.
-  for (const between of ["; ", ", "]) {
-    if (english.includes(between))
-      return english
-        .split(between)
-        .map((each) => phrase(texts.phrases, each) ?? each)
-        .join(between);
-  }
-  return english;
+  return inPhrases(texts.phrases, english);
 }
-
-const PATTERNS = (Object.keys(EN.phrases) as (keyof Phrases)[]).map((name) => ({ name, pattern: patternOf(EN.phrases[name]) }));
-
-function patternOf(text: string): RegExp {
-  const parts = text.split(/\{(\w+)\}/);
-  const source = parts.map((part, index) =>
-    index % 2 === 0 ? part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&") : part === "text" ? `(?<${part}>.+)` : `(?<${part}>-?[\\d.e+]+)`,
-  );
-  return new RegExp(`^${source.join("")}$`, "s");
-}
-
-function phrase(phrases: Phrases, english: string): string | undefined {
-  if (english.length > PHRASE_CHARS_MAX) return undefined;
-  for (const { name, pattern } of PATTERNS) {
-    const match = pattern.exec(english);
-    if (match) return filled(phrases[name], match.groups ?? {});
-  }
-  return undefined;
-}
-
-const PHRASE_CHARS_MAX = 1_000;

@@ -1,7 +1,11 @@
 import { render } from "preact";
+import { languageNow } from "./language.ts";
+import { TEXTS } from "./play-texts.ts";
 import { loadTools, placeChanged, refreshTools, resumeFromAddress } from "./run/playground.ts";
 import { App } from "./views/app.tsx";
 
+document.documentElement.lang = languageNow();
+document.title = TEXTS.title;
 // Before rendering, so that a small screen opens with the pane of the call that the address names.
 resumeFromAddress();
 const root = document.getElementById("app");

@@ -1,9 +1,13 @@
 /** One question: its form, if the view takes the answer, or the way to its page. */
 import type { JsonObject } from "@parley/core/form";
+import { ownWords } from "@parley/core/own-words";
 import { useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, type Problems, problemsIn } from "../../form/inputs.ts";
+import { filled } from "../../texts/words.ts";
+import { said as inWords } from "../language.ts";
+import { hasNextPage, isWayBack } from "../wizard.ts";
 import { Fields, focusProblem, unreadable } from "../views/fields.tsx";
-import { TEXTS } from "./texts.ts";
+import { refusal, texts } from "./texts.ts";
 import type { AskShown, Became } from "./waiting.ts";
 
 export type Reply = { readonly action: "accept"; readonly answer: JsonObject } | { readonly action: "decline" };
@@ -21,16 +25,18 @@ export interface AskCardProps {
 
 export function AskCard({ ask, scope, when, onReply, onOpen }: AskCardProps) {
   const { question, who, deadline, page, form } = ask;
+  const { said, step } = ownWords(question, { isAgain: false, isForFiles: false });
   return (
     <section class="ask" aria-labelledby={`${scope}-question`}>
       <p id={`${scope}-question`} class="question" dir="auto">
-        {question}
+        {said}
       </p>
       <p class="quiet">
-        {TEXTS.until(when(deadline))}
-        {who !== "you" && ` ${TEXTS.askedOf(who)}`}
+        {step && `${filled(texts().step, { number: step.number, count: step.count })}. `}
+        {filled(texts().until, { when: when(deadline) })}
+        {who !== "you" && ` ${filled(texts().askedOf, { names: who })}`}
       </p>
-      {form && onReply ? <Form {...{ form, scope, when, onReply }} /> : <p class="quiet">{page ? TEXTS.onPage : TEXTS.inInbox}</p>}
+      {form && onReply ? <Form {...{ form, scope, when, onReply }} /> : <p class="quiet">{page ? texts().onPage : texts().inInbox}</p>}
       {page && <PageLink page={page} onOpen={onOpen} />}
     </section>
   );
@@ -41,13 +47,13 @@ function PageLink({ page, onOpen }: { readonly page: string; readonly onOpen: As
   if (isRefused) {
     return (
       <p class="address" role="status">
-        {TEXTS.openThis} <span>{page}</span>
+        {texts().openThis} <span>{page}</span>
       </p>
     );
   }
   return (
     <button type="button" class="link" onClick={() => void onOpen(page).then((isOpened) => setRefused(!isOpened))}>
-      {TEXTS.openPage}
+      {texts().openPage}
     </button>
   );
 }
@@ -60,6 +66,7 @@ interface FormProps extends Pick<AskCardProps, "scope" | "when"> {
 function Form({ form: { schema, hints = {} }, scope, when, onReply }: FormProps) {
   // What cannot be undone has no form here (the server's asks-for-models.ts), so nothing need be left unchosen.
   const inputs = inputsOf(schema);
+  const of = { hints };
   const [draft, setDraft] = useState<Draft>({});
   const [problems, setProblems] = useState<Problems>({});
   const [said, setSaid] = useState("");
@@ -73,9 +80,9 @@ function Form({ form: { schema, hints = {} }, scope, when, onReply }: FormProps)
       const became = await onReply(reply);
       if (became.receipt === "accepted" || became.receipt === "duplicate") return;
       if (became.receipt === "invalid") refuse(problemsIn(became.violations ?? [], inputs));
-      else setSaid(TEXTS.refused(became, when));
+      else setSaid(refusal(became, when));
     } catch {
-      setSaid(TEXTS.notSent);
+      setSaid(texts().notSent);
     } finally {
       setSending(false);
     }
@@ -84,7 +91,7 @@ function Form({ form: { schema, hints = {} }, scope, when, onReply }: FormProps)
   function refuse(found: Problems): void {
     setProblems(found);
     const { "": ofAll } = found;
-    setSaid(ofAll === undefined ? TEXTS.fix : ofAll);
+    setSaid(ofAll === undefined ? texts().fix : ofAll);
     focusProblem(place.current);
   }
 
@@ -116,14 +123,14 @@ function Form({ form: { schema, hints = {} }, scope, when, onReply }: FormProps)
         onType={(name, typed) => setDraft({ ...draft, [name]: typed })}
       />
       <p role="alert" class="problem" dir="auto">
-        {said}
+        {inWords(said)}
       </p>
       <div class="buttons">
         <button type="button" class="primary" aria-disabled={isSending} onClick={accept}>
-          {label(hints["submitLabel"]) ?? TEXTS.send}
+          {label(hints["submitLabel"]) ?? (hasNextPage(of) ? texts().next : texts().send)}
         </button>
         <button type="button" aria-disabled={isSending} onClick={() => void (isSending || send({ action: "decline" }))}>
-          {label(hints["cancelLabel"]) ?? (hints["back"] === true ? TEXTS.back : TEXTS.decline)}
+          {label(hints["cancelLabel"]) ?? (isWayBack(of) ? texts().back : texts().decline)}
         </button>
       </div>
     </div>

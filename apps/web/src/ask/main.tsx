@@ -6,9 +6,11 @@
  *                            └── parley_task (polls) ◀┘ ─▶ next question, or the end
  */
 import { render } from "preact";
+import { filled } from "../../texts/words.ts";
+import { languageNow, speak } from "../language.ts";
 import { AskCard, type Reply } from "./ask-card.tsx";
 import { connect, type Host, type HostContext, type ToolResult } from "./host.ts";
-import { TEXTS } from "./texts.ts";
+import { contextText, messageText, refusal, texts } from "./texts.ts";
 import { type Became, becameIn, type Waiting, waitingIn } from "./waiting.ts";
 
 const CONNECT_MS = 10_000;
@@ -42,10 +44,10 @@ function View() {
   const { called, asks, more, tools, taskId } = waiting;
   const open = end === undefined ? asks.filter(({ key }) => !settled.has(key)) : [];
   const answerTool = host?.capabilities.serverTools && tools.answer;
-  const state = end ?? (open.length === 0 ? TEXTS.working(called) : undefined);
+  const state = end ?? (open.length === 0 ? filled(texts().working, { tool: called }) : undefined);
   return (
     <>
-      <h1 dir="auto">{TEXTS.asks(called)}</h1>
+      <h1 dir="auto">{filled(texts().asks, { tool: called })}</h1>
       <div role="status">
         {receipts.map((receipt) => (
           <p key={receipt} class="receipt" dir="auto">
@@ -64,12 +66,12 @@ function View() {
           onOpen={async (url) => (host?.capabilities.openLinks ? await host.openLink(url) : false)}
         />
       ))}
-      {more > 0 && end === undefined && <p class="quiet">{TEXTS.more(more)}</p>}
+      {more > 0 && end === undefined && <p class="quiet">{more === 1 ? texts().oneMore : filled(texts().more, { count: more })}</p>}
       {following === "gone" && end === undefined && (
         <p class="quiet">
-          {TEXTS.notFollowed}{" "}
+          {texts().notFollowed}{" "}
           <button type="button" class="link" onClick={() => void follow()}>
-            {TEXTS.look}
+            {texts().look}
           </button>
         </p>
       )}
@@ -104,18 +106,22 @@ async function send(tool: string, { taskId, ask, reply }: Sent): Promise<Became>
     .then(becameIn, () => undefined)
     .finally(() => sending.delete(key));
   if (became?.receipt === "accepted" || became?.receipt === "duplicate") {
-    receipts.push(reply.action === "accept" ? TEXTS.answered(brief(question)) : TEXTS.declined(brief(question)));
+    receipts.push(
+      reply.action === "accept"
+        ? filled(texts().answered, { question: brief(question) })
+        : filled(texts().declined, { question: brief(question) }),
+    );
     settled.add(key);
     isUntold = true;
     show();
     focusFirst();
-    if (capabilities.updateModelContext) await updateModelContext(TEXTS.context(waiting?.called ?? "", taskId)).catch(() => undefined);
+    if (capabilities.updateModelContext) await updateModelContext(contextText(waiting?.called ?? "", taskId)).catch(() => undefined);
     if (following !== "yes") tellModel();
     return became;
   }
   if (end !== undefined || !waiting?.asks.some((each) => each.key === key)) {
     // Its card, which would say so, is gone.
-    receipts.push(became ? TEXTS.refused(became, when) : TEXTS.gone(brief(question)));
+    receipts.push(became ? refusal(became, when) : filled(texts().gone, { question: brief(question) }));
     show();
   }
   if (!became) throw new Error("nobody knows what became of it");
@@ -138,7 +144,7 @@ function focusFirst(): void {
 function tellModel(): void {
   if (!isUntold || !host?.capabilities.message || !waiting) return;
   isUntold = false;
-  void host.sendMessage(TEXTS.message(waiting.called, waiting.taskId, waiting.tools.wait)).catch(() => undefined);
+  void host.sendMessage(messageText(waiting.called, waiting.taskId, waiting.tools.wait)).catch(() => undefined);
 }
 
 /** Polls until the task has ended. The server holds each poll until there is news. */
@@ -158,7 +164,8 @@ async function follow(): Promise<void> {
       retryMs = RETRY_MS.shortest;
       noteGone(waiting, now);
       if (now) waiting = now;
-      else end = result.isError === true ? TEXTS.failed(waiting.called) : TEXTS.done(waiting.called);
+      else
+        end = result.isError === true ? filled(texts().failed, { tool: waiting.called }) : filled(texts().done, { tool: waiting.called });
       show();
       if (isAtHeading()) focusFirst();
       if (!now || now.asks.every(({ key }) => settled.has(key))) tellModel();
@@ -177,7 +184,7 @@ function noteGone(before: Waiting, now: Waiting | undefined): void {
   for (const { key, question } of before.asks) {
     if (settled.has(key) || sending.has(key) || now?.asks.some((ask) => ask.key === key)) continue;
     settled.add(key);
-    receipts.push(TEXTS.gone(brief(question)));
+    receipts.push(filled(texts().gone, { question: brief(question) }));
   }
 }
 
@@ -196,7 +203,10 @@ function begin(result: ToolResult): void {
 
 function inContext(changed: HostContext): void {
   context = { ...context, ...changed };
-  const { theme, safeAreaInsets: safe } = context;
+  const { theme, locale, safeAreaInsets: safe } = context;
+  speak(typeof locale === "string" ? [locale] : navigator.languages);
+  document.documentElement.lang = languageNow();
+  document.title = texts().title;
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.dataset["theme"] = theme ?? (dark ? "dark" : "light");
   for (const side of ["top", "right", "bottom", "left"] as const) {
@@ -222,5 +232,5 @@ try {
   inContext(host.context);
   if (early) begin(early);
 } catch {
-  root.textContent = TEXTS.noHost;
+  root.textContent = texts().noHost;
 }

@@ -1,4 +1,6 @@
 /** A session of the 2025 revisions: opened once, used by every request, and expired by the server after a while. */
+import { filled } from "../../texts/words.ts";
+import { TEXTS } from "../play-texts.ts";
 import { type Endpoint, type Message, request, type Request, RpcError, send } from "../wire/endpoint.ts";
 import { outcomeOf } from "./shared.ts";
 import { CLIENT_INFO, ELICITATION, type Reply, type ReplyOutcome } from "./types.ts";
@@ -69,7 +71,7 @@ export async function openSession(endpoint: Endpoint, version: string): Promise<
   });
   const id = headers.get("mcp-session-id");
   const agreed = String(result["protocolVersion"]);
-  if (id === null || agreed !== version) throw new Error(`the server agreed on ${agreed}, not on ${version}`);
+  if (id === null || agreed !== version) throw new Error(filled(TEXTS.otherVersion, { agreed, version }));
   const session = sessionAt(endpoint, version, id);
   await session.notify("notifications/initialized", {});
   await session.ask({ method: "logging/setLevel", params: { level: "debug" } });

@@ -1,5 +1,7 @@
 /** The revisions with sessions: questions are requests from the server, on a stream. */
 import type { JsonObject } from "@parley/core/form";
+import { filled } from "../../texts/words.ts";
+import { TEXTS } from "../play-texts.ts";
 import { type Endpoint, Lost, type Message, resultOf, RpcError } from "../wire/endpoint.ts";
 import { isGone, nextId, openSession, type Session, sessionAt } from "./session.ts";
 import { allPages, backoff, callThenFollow, endOf, isPassing, nothingKept, pause, questionOf, sameQuestion } from "./shared.ts";
@@ -186,7 +188,7 @@ export function sessionCalls(endpoint: Endpoint, version: string): Dialect {
           listener.connected(true);
           if ("call" in start && !resuming) await first(start.call);
           else if (session && lastEventId !== undefined) await session.resume(lastEventId, options);
-          else throw new Error("the connection was lost before the call could be resumed");
+          else throw new Error(TEXTS.lostCall);
           attempts.succeeded();
         } catch (error) {
           if (over || signal.aborted) return;
@@ -218,7 +220,7 @@ export function sessionCalls(endpoint: Endpoint, version: string): Dialect {
   return {
     id: version,
     title: version,
-    note: "A session holds the call open; questions are the server's own requests, on the call's stream.",
+    note: TEXTS.session,
     hasTasks: false,
     listTools: () => inSession(listToolsOf),
     follow: () => nothingKept(),
@@ -319,8 +321,8 @@ export function sessionTasks(endpoint: Endpoint): Dialect {
 
   return {
     id: "2025-11-25+tasks",
-    title: "2025-11-25, tasks",
-    note: "A session with tasks: the call returns a task, and tasks/result is the stream on which it asks.",
+    title: filled(TEXTS.withTasks, { version: "2025-11-25" }),
+    note: TEXTS.sessionTasks,
     hasTasks: true,
     listTools: () => inSession(listToolsOf),
     follow,

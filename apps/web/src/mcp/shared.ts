@@ -1,4 +1,5 @@
 /** Functions that the drivers of all dialects share. */
+import { TEXTS } from "../play-texts.ts";
 import { type Endpoint, Lost, RpcError } from "../wire/endpoint.ts";
 import type { CallListener, End, Question, ReplyOutcome, Running, Violation } from "./types.ts";
 
@@ -19,11 +20,6 @@ export function questionOf(id: string, request: { readonly method?: unknown; rea
     hints,
     ...(problems.length > 0 && { problems: Object.fromEntries(problems) }),
   };
-}
-
-/** A page of a wizard that has one before it: declining it goes there. */
-export function isWayBack({ hints }: Pick<Question, "hints">): boolean {
-  return hints?.["back"] === true;
 }
 
 function textsIn(given: unknown): readonly (readonly [string, string])[] {
@@ -97,7 +93,7 @@ export function callThenFollow(listener: CallListener, { call, handleIn, follow 
 }
 
 export function nothingKept(): never {
-  throw new Error("this dialect cannot resume such a call");
+  throw new Error(TEXTS.noResume);
 }
 
 /** Waits between attempts to reach a server that is unavailable, or that refused the token: then until the person sets another. */

@@ -1,5 +1,7 @@
 /** 2026-07-28: there are no sessions. Every request names its client and the client's capabilities. */
 import type { JsonObject } from "@parley/core/form";
+import { filled } from "../../texts/words.ts";
+import { TEXTS } from "../play-texts.ts";
 import { type Endpoint, headerValue, type Message, request as sendRequest, RpcError } from "../wire/endpoint.ts";
 import { paramHeaders } from "./param-headers.ts";
 import { allPages, backoff, callThenFollow, endOf, isPassing, nothingKept, pause, problemIn, questionOf, outcomeOf } from "./shared.ts";
@@ -143,8 +145,8 @@ export function statelessTasks(endpoint: Endpoint): Dialect {
 
   return {
     id: "2026-07-28+tasks",
-    title: "2026-07-28, tasks",
-    note: "Stateless, with the tasks extension: the call returns a task, and its state contains the questions.",
+    title: filled(TEXTS.withTasks, { version: "2026-07-28" }),
+    note: TEXTS.statelessTasks,
     hasTasks: true,
     listTools,
     follow,
@@ -270,7 +272,7 @@ export function statelessCalls(endpoint: Endpoint): Dialect {
   return {
     id: "2026-07-28",
     title: "2026-07-28",
-    note: "Stateless, without tasks: the response to the call is a question, and the call is repeated with the answer.",
+    note: TEXTS.stateless,
     hasTasks: false,
     listTools,
     follow: () => nothingKept(),

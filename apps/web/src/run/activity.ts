@@ -1,5 +1,7 @@
 /** What a call has reported so far, within bounds, for the page. */
 import type { Json, JsonObject } from "@parley/core/form";
+import { filled } from "../../texts/words.ts";
+import { TEXTS } from "../play-texts.ts";
 
 export interface Line {
   readonly id: number;
@@ -96,7 +98,13 @@ function progressOf({ progress, total, message }: Item): Progress {
   const all = Number(total);
   const part = all > 0 ? done / all : done > 0 && done <= 1 ? done : undefined;
   const count =
-    all > 0 ? `${tidy(done)} of ${tidy(all)}` : part === undefined ? (done >= 1 ? tidy(done) : "") : `${Math.round(part * 100)} %`;
+    all > 0
+      ? filled(TEXTS.of, { done: tidy(done), all: tidy(all) })
+      : part === undefined
+        ? done >= 1
+          ? tidy(done)
+          : ""
+        : `${Math.round(part * 100)} %`;
   const words = [count, typeof message === "string" ? cut(message, LINE_CHARS_MAX) : ""].filter(Boolean).join(": ");
   return { part: part === undefined ? undefined : Math.min(1, Math.max(0, part)), words };
 }

@@ -2,9 +2,12 @@
 import { computed, signal } from "@preact/signals";
 import type { JsonObject } from "@parley/core/form";
 import type { TaskTimeline } from "@parley/core/timeline";
+import { filled } from "../../texts/words.ts";
 import { dialectsOf } from "../mcp/dialects.ts";
-import { isWayBack, wordsOf } from "../mcp/shared.ts";
+import { wordsOf } from "../mcp/shared.ts";
 import type { Dialect, End, Question, Reply, Running, Status, ReplyOutcome, CallListener, Tool } from "../mcp/types.ts";
+import { TEXTS } from "../play-texts.ts";
+import { isWayBack } from "../wizard.ts";
 import { RpcError } from "../wire/endpoint.ts";
 import { createWireLog } from "../wire/wire-log.ts";
 import { type Activity, type Item, itemOf, NO_ACTIVITY, withItems } from "./activity.ts";
@@ -265,7 +268,7 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
       for (const question of state.questions) {
         if (open.some(({ id }) => id === question.id) || answeredHere.has(question.id) || isCancelled) continue;
         forgetDraft(draftsOf(state), question);
-        notify(`“${shortened(wordsOf(question.message))}” was answered elsewhere, or is no longer open.`);
+        notify(filled(TEXTS.elsewhere, { question: shortened(wordsOf(question.message)) }));
       }
       for (const question of sent.values()) {
         if (open.some(({ id }) => id === question.id)) continue;
@@ -353,8 +356,7 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
         else if (!isBack) forgetDraft(draftsOf(state), question);
         change({ questions: state.questions.filter(({ id }) => id !== question.id) });
       }
-      if (outcome.type === "late")
-        notify(`Too late: another person answered “${shortened(wordsOf(question.message))}” first, or it is no longer open.`);
+      if (outcome.type === "late") notify(filled(TEXTS.late, { question: shortened(wordsOf(question.message)) }));
       return outcome;
     },
     async cancel() {

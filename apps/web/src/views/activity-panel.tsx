@@ -1,3 +1,6 @@
+import { filled } from "../../texts/words.ts";
+import { count } from "../language.ts";
+import { TEXTS } from "../play-texts.ts";
 import type { Activity, Artifact, Line } from "../run/activity.ts";
 import { Picture } from "./result.tsx";
 import { Copy, Panel, Said } from "./texts.tsx";
@@ -9,8 +12,12 @@ export function ActivityPanel({ activity: { lines, linesDropped, stream, artifac
   const shown = lines.slice(-LINES_SHOWN);
   const older = linesDropped + lines.length - shown.length;
   return (
-    <Panel id="activity-title" title="Activity" aside={older > 0 && <span class="notes">{older.toLocaleString("en")} older lines</span>}>
-      {stream !== "" && <Said text={stream} label="The stream" mono />}
+    <Panel
+      id="activity-title"
+      title={TEXTS.activity}
+      aside={older > 0 && <span class="notes">{filled(TEXTS.olderLines, { count: count(older) })}</span>}
+    >
+      {stream !== "" && <Said text={stream} label={TEXTS.stream} mono />}
       {artifacts.map((artifact) => (
         <ArtifactCard key={artifact.id} artifact={artifact} />
       ))}
@@ -47,9 +54,9 @@ function ArtifactCard({ artifact: { type, title, url, content, language, mimeTyp
         {content !== undefined && <Copy what={title || type} text={() => content} />}
       </header>
       {data !== undefined ? (
-        <Picture data={data} mimeType={dataType} title={title || "A picture"} />
+        <Picture data={data} mimeType={dataType} title={title || TEXTS.picture} />
       ) : isBase64 ? (
-        <Picture data={content.replaceAll(/\s/g, "")} mimeType={mimeType ?? "image/png"} title={title || "A picture"} />
+        <Picture data={content.replaceAll(/\s/g, "")} mimeType={mimeType ?? "image/png"} title={title || TEXTS.picture} />
       ) : content !== undefined ? (
         <Said text={content} label={title || type} mono />
       ) : null}

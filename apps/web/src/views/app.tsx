@@ -1,5 +1,7 @@
 import { useState } from "preact/hooks";
+import { sentence } from "../language.ts";
 import { sameQuestion } from "../mcp/shared.ts";
+import { TEXTS } from "../play-texts.ts";
 import { asked, chooseDialect, chosen, dialect, dialects, draftsOf, run, token, tool, tools, wantsToken } from "../run/playground.ts";
 import { CallForm } from "./call-form.tsx";
 import { QuestionDialog } from "./question-dialog.tsx";
@@ -8,8 +10,8 @@ import { TokenDialog } from "./token-dialog.tsx";
 import { ToolList } from "./tool-list.tsx";
 import { WirePanel } from "./wire-panel.tsx";
 
-const PANES = { tools: "Tools", call: "Call", wire: "Wire" } as const;
-type Pane = keyof typeof PANES;
+const PANES = ["tools", "call", "wire"] as const;
+type Pane = (typeof PANES)[number];
 
 export function App() {
   const [pane, setPane] = useState<Pane>(run.value || chosen.value !== undefined ? "call" : "tools");
@@ -19,14 +21,14 @@ export function App() {
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => focusMain(event)}>
-        Skip to the call
+        {TEXTS.skip}
       </a>
       <header class="top">
         <h1>
-          <a href="../">Parley</a> <span>playground</span>
+          <a href="../">Parley</a> <span>{TEXTS.name}</span>
         </h1>
         <label class="dialect">
-          <span>Dialect</span>
+          <span>{TEXTS.dialect}</span>
           <select value={dialect.value.id} aria-describedby="dialect-note" onChange={(event) => chooseDialect(event.currentTarget.value)}>
             {dialects.map(({ id, title }) => (
               <option key={id} value={id}>
@@ -36,24 +38,24 @@ export function App() {
           </select>
         </label>
         <button type="button" class={wantsToken.value ? "plain warn" : "plain"} onClick={() => setTokenOpen(true)}>
-          {wantsToken.value ? "Token needed" : token.value === "" ? "Token" : "Token set"}
+          {wantsToken.value ? TEXTS.tokenNeeded : token.value === "" ? TEXTS.token : TEXTS.tokenSet}
         </button>
         <p id="dialect-note" class="dialect-note">
           {dialect.value.note}
         </p>
       </header>
-      <nav class="panes" aria-label="Parts of the page">
-        {(Object.keys(PANES) as Pane[]).map((each) => (
+      <nav class="panes" aria-label={TEXTS.parts}>
+        {PANES.map((each) => (
           <button key={each} type="button" aria-current={pane === each ? "true" : undefined} onClick={() => setPane(each)}>
-            {PANES[each]}
+            {TEXTS[each]}
           </button>
         ))}
       </nav>
       <main class="columns" data-pane={pane}>
-        <section class="column-tools" aria-label="Tools">
+        <section class="column-tools" aria-label={TEXTS.tools}>
           <ToolList onChoose={() => setPane("call")} />
         </section>
-        <section id="main" class="column-call" aria-label="Call" tabIndex={-1}>
+        <section id="main" class="column-call" aria-label={TEXTS.call} tabIndex={-1}>
           <Notices />
           {tool.value ? <CallForm key={tool.value.name} tool={tool.value} /> : <Welcome />}
           {current && <RunPanel run={current} />}
@@ -86,14 +88,9 @@ function Welcome() {
   if (run.value || tools.value.state !== "ready") return null;
   return (
     <div class="welcome">
-      <h2>Choose a tool</h2>
-      <p>
-        Its arguments become a form. Call it in any dialect of the protocol: its questions appear here as an MCP client would show them, and
-        every message is listed beside them.
-      </p>
-      <p>
-        Try <code>book_dinner</code>, let it ask, and stop the server before you answer. Start it again: the question still waits.
-      </p>
+      <h2>{TEXTS.choose}</h2>
+      <p>{TEXTS.welcome}</p>
+      <p>{sentence(TEXTS.try, { tool: <code>book_dinner</code> })}</p>
     </div>
   );
 }

@@ -1,6 +1,8 @@
 import { useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, type Problems } from "../../form/inputs.ts";
+import { filled } from "../../texts/words.ts";
 import type { Tool } from "../mcp/types.ts";
+import { TEXTS } from "../play-texts.ts";
 import { callTool } from "../run/playground.ts";
 import { Fields, focusProblem, unreadable } from "./fields.tsx";
 import { Panel, Said } from "./texts.tsx";
@@ -30,9 +32,9 @@ export function CallForm({ tool }: { readonly tool: Tool }) {
     <Panel
       id="call-title"
       title={tool.title ?? tool.name}
-      aside={tool.annotations?.destructiveHint ? <span class="badge warn">destructive</span> : undefined}
+      aside={tool.annotations?.destructiveHint ? <span class="badge warn">{TEXTS.destructive}</span> : undefined}
     >
-      {tool.description && <Said text={tool.description} label="What the tool does" />}
+      {tool.description && <Said text={tool.description} label={TEXTS.does} />}
       <form ref={form} class="fields" onSubmit={submit} onKeyDown={submitOnce} noValidate>
         <Fields
           scope={SCOPE}
@@ -43,7 +45,7 @@ export function CallForm({ tool }: { readonly tool: Tool }) {
         />
         <div>
           <button type="submit" class="primary" disabled={isPaused}>
-            Call {tool.name}
+            {filled(TEXTS.run, { tool: tool.name })}
           </button>
         </div>
       </form>

@@ -2,6 +2,8 @@
 import type { Choice } from "@parley/core/form";
 import { useState } from "preact/hooks";
 import { type Draft, type Input, noteOf, type Problems, type Typed, untouched } from "../../form/inputs.ts";
+import { filled } from "../../texts/words.ts";
+import { count, fieldTexts, said } from "../language.ts";
 
 export interface FieldsProps {
   /** Makes ids of controls unique on the page. */
@@ -39,10 +41,11 @@ interface FieldProps {
 
 function Field(props: FieldProps) {
   const { id, input, problem } = props;
-  const { label, description, hint, isRequired, control } = input;
-  const notes = [description, hint, noteOf(input, props.typed)].filter(Boolean).join(" · ");
+  const { description, hint, isRequired, control } = input;
+  const label = labelOf(input);
+  const notes = [description, said(hint), said(noteOf(input, props.typed))].filter(Boolean).join(" · ");
   const describedBy = [notes && `${id}-notes`, problem !== undefined && `${id}-problem`].filter(Boolean).join(" ") || undefined;
-  const said = (
+  const below = (
     <>
       {notes && (
         <p id={`${id}-notes`} class="notes" dir="auto">
@@ -51,7 +54,7 @@ function Field(props: FieldProps) {
       )}
       {problem !== undefined && (
         <p id={`${id}-problem`} class="problem" dir="auto">
-          {problem}
+          {said(problem)}
         </p>
       )}
     </>
@@ -70,7 +73,7 @@ function Field(props: FieldProps) {
           {!isRequired && <Optional />}
         </legend>
         <Checks {...props} />
-        {said}
+        {below}
       </fieldset>
     );
   }
@@ -87,7 +90,7 @@ function Field(props: FieldProps) {
           />
           <span dir="auto">{label}</span>
         </label>
-        {said}
+        {below}
       </div>
     );
   }
@@ -103,8 +106,13 @@ function Field(props: FieldProps) {
   );
 }
 
+/** Of what has no name in the schema, the form names it. */
+function labelOf({ label, isRest }: Input): string {
+  return isRest ? said(label) : label;
+}
+
 function Optional() {
-  return <span class="optional"> optional</span>;
+  return <span class="optional"> {fieldTexts().optional}</span>;
 }
 
 /** Values of `type`. Preact's types restrict the other attributes by `type`; the attributes used here are valid for all of them. */
@@ -125,7 +133,7 @@ function Control({ input, typed, onType, common }: FieldProps & { readonly commo
           class={control === "json" ? "mono" : undefined}
           rows={control === "json" ? 5 : 3}
           value={text}
-          placeholder={control === "json" ? "JSON" : control === "lines" ? "One entry per line" : undefined}
+          placeholder={control === "json" ? "JSON" : control === "lines" ? fieldTexts().line : undefined}
           spellcheck={control === "area"}
           onInput={type}
         />
@@ -134,14 +142,14 @@ function Control({ input, typed, onType, common }: FieldProps & { readonly commo
       return (
         <select {...common} value={text} onChange={type}>
           <option value="">–</option>
-          <option value="true">Yes</option>
-          <option value="false">No</option>
+          <option value="true">{fieldTexts().yes}</option>
+          <option value="false">{fieldTexts().no}</option>
         </select>
       );
     case "select":
       return (
         <select {...common} value={text} onChange={type}>
-          {(!isRequired || untouched(input) === "") && <option value="">{isRequired ? "Choose…" : "–"}</option>}
+          {(!isRequired || untouched(input) === "") && <option value="">{isRequired ? fieldTexts().choose : "–"}</option>}
           {choices.map((choice, index) => (
             <option key={choice.value} value={`${index}`}>
               {titleOf(choice)}
@@ -171,7 +179,7 @@ function Control({ input, typed, onType, common }: FieldProps & { readonly commo
           dir={control === "text" ? "auto" : undefined}
           autocomplete="off"
           value={text}
-          placeholder={typeof maxLength === "number" && maxLength === 0 ? "leave empty" : undefined}
+          placeholder={typeof maxLength === "number" && maxLength === 0 ? fieldTexts().empty : undefined}
           onInput={type}
         />
       );
@@ -181,7 +189,7 @@ function Control({ input, typed, onType, common }: FieldProps & { readonly commo
 
 /** A choice may be the empty string, with no title. */
 function titleOf({ value, title = value }: Choice): string {
-  return title.trim() === "" ? "(blank)" : title;
+  return title.trim() === "" ? fieldTexts().blank : title;
 }
 
 const SEARCHED_FROM = 12;
@@ -204,8 +212,8 @@ function Checks({ id, input, typed, onType }: FieldProps) {
       {choices.length > SEARCHED_FROM && (
         <input
           type="search"
-          aria-label={`Search in ${input.label}`}
-          placeholder={`Search ${choices.length.toLocaleString("en")} choices`}
+          aria-label={filled(fieldTexts().search, { field: labelOf(input) })}
+          placeholder={filled(fieldTexts().choices, { count: count(choices.length) })}
           value={query}
           onInput={(event) => setQuery(event.currentTarget.value)}
         />
@@ -226,12 +234,14 @@ function Checks({ id, input, typed, onType }: FieldProps) {
       {(fitting.length > shown.length || hidden.length > 0) && (
         <p class="notes">
           {[
-            fitting.length > shown.length && `${(fitting.length - shown.length).toLocaleString("en")} more: search for them`,
+            fitting.length > shown.length && filled(fieldTexts().more, { count: count(fitting.length - shown.length) }),
             hidden.length > 0 &&
-              `also chosen: ${hidden
-                .slice(0, 5)
-                .map((value) => titleOf({ value }))
-                .join(", ")}${hidden.length > 5 ? " …" : ""}`,
+              filled(fieldTexts().hidden, {
+                names: `${hidden
+                  .slice(0, 5)
+                  .map((value) => titleOf({ value }))
+                  .join(", ")}${hidden.length > 5 ? " …" : ""}`,
+              }),
           ]
             .filter(Boolean)
             .join(" · ")}

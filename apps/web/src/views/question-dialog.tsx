@@ -1,11 +1,16 @@
 /** Shows a question as an MCP client does: a form, or a page to visit. The person answers, declines, cancels or postpones it. */
 import { asShown } from "@parley/core/form";
+import { ownWords } from "@parley/core/own-words";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, problemsIn, type Problems } from "../../form/inputs.ts";
-import { isWayBack, problemIn, wordsOf } from "../mcp/shared.ts";
+import { filled } from "../../texts/words.ts";
+import { said, sentence } from "../language.ts";
+import { problemIn, wordsOf } from "../mcp/shared.ts";
 import type { Question, Reply } from "../mcp/types.ts";
+import { TEXTS } from "../play-texts.ts";
 import { keepDraft, keptDraft } from "../run/drafts.ts";
 import { answer, postpone, postponeAll, wantsToken } from "../run/playground.ts";
+import { hasNextPage, isWayBack } from "../wizard.ts";
 import { Fields, focusProblem, unreadable } from "./fields.tsx";
 import { Said } from "./texts.tsx";
 import { submitOnce, usePause } from "./use-pause.ts";
@@ -83,6 +88,8 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
     else void send({ action: "accept", content });
   }
 
+  const words = ownWords(wordsOf(question.message), { isAgain: false, isForFiles: question.url !== undefined });
+
   return (
     <dialog
       ref={dialog}
@@ -97,33 +104,36 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
       <form ref={form} onSubmit={submit} onKeyDown={submitOnce} noValidate>
         <header class="dialog-head">
           <p class="eyebrow">
-            <bdi>{tool}</bdi> asks{count > 1 && <span class="badge">{count} questions wait</span>}
+            {sentence(TEXTS.asks, { tool: <bdi>{tool}</bdi> })}
+            {count > 1 && <span class="badge">{filled(TEXTS.wait, { count })}</span>}
           </p>
           <span class="laters">
             <button type="button" class="quiet" onClick={() => postpone(question)}>
-              Later
+              {TEXTS.later}
             </button>
             {count > 1 && (
               <button type="button" class="quiet" onClick={postponeAll}>
-                All later
+                {TEXTS.allLater}
               </button>
             )}
           </span>
         </header>
         <h2 ref={title} id="question-title" class="sr-only" tabIndex={-1}>
-          A question of {tool}
+          {filled(TEXTS.questionOf, { tool })}
         </h2>
-        <Said id="question-text" text={wordsOf(question.message)} label="The question" />
+        {words.step && <p class="eyebrow">{filled(TEXTS.step, { number: words.step.number, count: words.step.count })}</p>}
+        <Said id="question-text" text={words.said} label={TEXTS.question} />
+        {words.filesHere !== undefined && <p dir="auto">{filled(TEXTS.filesHere, { names: words.filesHere })}</p>}
         {problem !== undefined && (
           <p ref={refusal} class="banner" role="alert" dir="auto">
-            {problem}
+            {said(problem)}
           </p>
         )}
         {wantsToken.value && (
           <div class="banner" role="alert">
-            The server needs a new token before you can answer. Until then, this page sends nothing by itself.{" "}
+            {TEXTS.needsToken}{" "}
             <button type="button" class="plain" onClick={onToken}>
-              Set a token
+              {TEXTS.setToken}
             </button>
           </div>
         )}
@@ -142,14 +152,14 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
         )}
         <footer class="dialog-foot">
           <button type="button" class="plain" disabled={isDisabled} onClick={() => void send({ action: "cancel" })}>
-            Cancel
+            {TEXTS.cancel}
           </button>
           <button type="button" class="plain" disabled={isDisabled} onClick={() => void send({ action: "decline" })}>
-            {isWayBack(question) ? "Back" : "Decline"}
+            {isWayBack(question) ? TEXTS.back : TEXTS.decline}
           </button>
           {question.url === undefined && (
             <button type="submit" class="primary" disabled={isDisabled}>
-              {isSending ? "Sending…" : "Answer"}
+              {isSending ? TEXTS.sending : hasNextPage(question) ? TEXTS.next : TEXTS.answer}
             </button>
           )}
         </footer>
@@ -164,14 +174,10 @@ function Page({ url, isDisabled, onOpen }: { readonly url: string; readonly isDi
   const canOpen = parsed !== null && (parsed.protocol === "https:" || parsed.protocol === "http:");
   return (
     <div class="page">
-      <p class="eyebrow">It wants to send you to</p>
-      <p class="host">{parsed?.host || "an address that cannot be read"}</p>
-      {parsed?.host.split(".").some((label) => label.startsWith("xn--")) && (
-        <p class="problem">
-          This name contains characters beyond a to z. It is shown in its encoded form: make sure that you recognize it.
-        </p>
-      )}
-      {parsed?.protocol === "http:" && <p class="problem">The connection to it is not encrypted.</p>}
+      <p class="eyebrow">{TEXTS.sends}</p>
+      <p class="host">{parsed?.host || TEXTS.noHost}</p>
+      {parsed?.host.split(".").some((label) => label.startsWith("xn--")) && <p class="problem">{TEXTS.encoded}</p>}
+      {parsed?.protocol === "http:" && <p class="problem">{TEXTS.plainHttp}</p>}
       <p class="mono address">{url.slice(0, 2_000)}</p>
       {canOpen ? (
         <a
@@ -182,10 +188,10 @@ function Page({ url, isDisabled, onOpen }: { readonly url: string; readonly isDi
           aria-disabled={isDisabled}
           onClick={(event) => (isDisabled ? event.preventDefault() : onOpen())}
         >
-          Open the page
+          {TEXTS.open}
         </a>
       ) : (
-        <p class="problem">Only pages of http and https are opened.</p>
+        <p class="problem">{TEXTS.noOpen}</p>
       )}
     </div>
   );

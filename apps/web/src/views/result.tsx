@@ -1,5 +1,7 @@
 import type { JsonObject } from "@parley/core/form";
+import { filled } from "../../texts/words.ts";
 import type { End } from "../mcp/types.ts";
+import { TEXTS } from "../play-texts.ts";
 import { Copy, Panel, Said } from "./texts.tsx";
 
 export function Result({ end }: { readonly end: End }) {
@@ -9,9 +11,9 @@ export function Result({ end }: { readonly end: End }) {
     case "error": {
       const data = end.data === undefined ? undefined : JSON.stringify(end.data, undefined, 2);
       return (
-        <Panel id="result-title" title="Error" aside={end.code !== undefined && <span class="notes mono">{end.code}</span>}>
-          <Said text={end.message} label="The error" />
-          {data !== undefined && <Said text={data} label="Its data" mono />}
+        <Panel id="result-title" title={TEXTS.error} aside={end.code !== undefined && <span class="notes mono">{end.code}</span>}>
+          <Said text={end.message} label={TEXTS.theError} />
+          {data !== undefined && <Said text={data} label={TEXTS.data} mono />}
         </Panel>
       );
     }
@@ -21,16 +23,14 @@ export function Result({ end }: { readonly end: End }) {
       return (
         <Panel
           id="result-title"
-          title={isError ? "Result: the tool reports a failure" : "Result"}
-          aside={<Copy what="the result" text={() => JSON.stringify(end.result, undefined, 2)} />}
+          title={isError ? TEXTS.failure : TEXTS.result}
+          aside={<Copy what={TEXTS.theResult} text={() => JSON.stringify(end.result, undefined, 2)} />}
         >
           {blocks.slice(0, BLOCKS_SHOWN).map((block, index) => (
             <Block key={index} block={block} />
           ))}
-          {blocks.length > BLOCKS_SHOWN && <p class="notes">{blocks.length - BLOCKS_SHOWN} more blocks, see the wire log</p>}
-          {structuredContent !== undefined && (
-            <Said text={JSON.stringify(structuredContent, undefined, 2)} label="Structured content" mono />
-          )}
+          {blocks.length > BLOCKS_SHOWN && <p class="notes">{filled(TEXTS.blocks, { count: blocks.length - BLOCKS_SHOWN })}</p>}
+          {structuredContent !== undefined && <Said text={JSON.stringify(structuredContent, undefined, 2)} label={TEXTS.structured} mono />}
         </Panel>
       );
     }
@@ -41,9 +41,10 @@ const BLOCKS_SHOWN = 50;
 
 function Block({ block }: { readonly block: JsonObject }) {
   const { type, text, data, mimeType, uri, name, resource } = block;
-  if (type === "text" && typeof text === "string") return <Said text={text} label="Text" />;
-  if (type === "image" && typeof data === "string") return <Picture data={data} mimeType={mimeType} title="A picture of the result" />;
-  if (type === "resource_link") return <Said text={[name, uri].filter((each) => typeof each === "string").join(" ")} label="A link" mono />;
+  if (type === "text" && typeof text === "string") return <Said text={text} label={TEXTS.text} />;
+  if (type === "image" && typeof data === "string") return <Picture data={data} mimeType={mimeType} title={TEXTS.resultPicture} />;
+  if (type === "resource_link")
+    return <Said text={[name, uri].filter((each) => typeof each === "string").join(" ")} label={TEXTS.link} mono />;
   if (
     type === "resource" &&
     typeof resource === "object" &&
@@ -51,14 +52,15 @@ function Block({ block }: { readonly block: JsonObject }) {
     !Array.isArray(resource) &&
     typeof resource["text"] === "string"
   )
-    return <Said text={resource["text"]} label={typeof resource["uri"] === "string" ? resource["uri"] : "A resource"} mono />;
-  return <Said text={JSON.stringify(block, undefined, 2)} label="A block" mono />;
+    return <Said text={resource["text"]} label={typeof resource["uri"] === "string" ? resource["uri"] : TEXTS.resource} mono />;
+  return <Said text={JSON.stringify(block, undefined, 2)} label={TEXTS.block} mono />;
 }
 
 const PICTURES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"]);
 
 /** Shows a picture from the bytes of the result. Nothing is fetched. */
 export function Picture({ data, mimeType, title }: { readonly data: string; readonly mimeType: unknown; readonly title: string }) {
-  if (typeof mimeType !== "string" || !PICTURES.has(mimeType)) return <p class="notes">Picture type not supported: {String(mimeType)}</p>;
+  if (typeof mimeType !== "string" || !PICTURES.has(mimeType))
+    return <p class="notes">{filled(TEXTS.noPicture, { type: String(mimeType) })}</p>;
   return <img class="picture" alt={title} src={`data:${mimeType};base64,${data}`} />;
 }

@@ -1,3 +1,5 @@
+import { filled } from "../../texts/words.ts";
+import { TEXTS } from "../play-texts.ts";
 import { asked, cancelRun, close, dismiss, notices, postponed, reopenQuestion, type Run, wantsToken } from "../run/playground.ts";
 import { wordsOf } from "../mcp/shared.ts";
 import { ActivityPanel } from "./activity-panel.tsx";
@@ -5,42 +7,28 @@ import { Result } from "./result.tsx";
 import { Copy } from "./texts.tsx";
 import { TimelinePanel } from "./timeline-panel.tsx";
 
-const STATUS: Readonly<Record<Run["status"], string>> = {
-  working: "working",
-  input_required: "waits for you",
-  completed: "completed",
-  failed: "failed",
-  cancelled: "cancelled",
-};
-
 export function RunPanel({ run }: { readonly run: Run }) {
   const { activity, status, end, isConnected, message, questions, taskId, dialect } = run;
   const { progress, thinking } = activity;
   const isRunning = end === undefined;
-  const problem = !isRunning
-    ? undefined
-    : wantsToken.value
-      ? "paused until you set a new token"
-      : isConnected
-        ? undefined
-        : "the server is unavailable, retrying";
+  const problem = !isRunning ? undefined : wantsToken.value ? TEXTS.paused : isConnected ? undefined : TEXTS.away;
   return (
     <div class="run">
-      <section class="panel now" aria-label={`The call of ${run.tool}`}>
+      <section class="panel now" aria-label={filled(TEXTS.callOf, { tool: run.tool })}>
         <header class="panel-head">
           <h2>
             <bdi>{run.tool}</bdi>
           </h2>
           <span class={`status ${problem === undefined ? status : "away"}`} role="status">
-            {problem ?? STATUS[status]}
+            {problem ?? TEXTS.status[status]}
           </span>
           {isRunning ? (
             <button type="button" class="quiet" onClick={() => void cancelRun()}>
-              Cancel the call
+              {TEXTS.cancelCall}
             </button>
           ) : (
             <button type="button" class="quiet" onClick={close}>
-              Close
+              {TEXTS.close}
             </button>
           )}
         </header>
@@ -49,17 +37,17 @@ export function RunPanel({ run }: { readonly run: Run }) {
           {taskId !== undefined && (
             <>
               {" · "}
-              <span class="mono">{taskId}</span> <Copy what="the task's id" text={() => taskId} />
+              <span class="mono">{taskId}</span> <Copy what={TEXTS.taskId} text={() => taskId} />
             </>
           )}
         </p>
         {isRunning && progress && (
           <div class="progress">
-            <progress aria-label="Progress" max={1} {...(progress.part !== undefined && { value: progress.part })} />
+            <progress aria-label={TEXTS.progress} max={1} {...(progress.part !== undefined && { value: progress.part })} />
             <span dir="auto">{progress.words}</span>
           </div>
         )}
-        {isRunning && thinking && <p class="thinking">thinking…</p>}
+        {isRunning && thinking && <p class="thinking">{TEXTS.thinking}</p>}
         {message !== undefined && (
           <p class="status-message" dir="auto">
             {message.slice(0, 2_000)}
@@ -72,7 +60,7 @@ export function RunPanel({ run }: { readonly run: Run }) {
                 <span dir="auto">{wordsOf(question.message).slice(0, 140)}</span>
                 {(asked.value?.id !== question.id || postponed.value.has(question.id)) && (
                   <button type="button" class="plain" onClick={() => reopenQuestion(question)}>
-                    Answer…
+                    {TEXTS.answerIt}
                   </button>
                 )}
               </li>
@@ -83,7 +71,7 @@ export function RunPanel({ run }: { readonly run: Run }) {
       {end && <Result end={end} />}
       <ActivityPanel activity={activity} />
       {taskId === undefined ? (
-        !dialect.hasTasks && <p class="notes pad">In this dialect a call has no task, so there is no timeline to show.</p>
+        !dialect.hasTasks && <p class="notes pad">{TEXTS.noTimeline}</p>
       ) : (
         <TimelinePanel timeline={run.timeline} problem={run.timelineProblem} isRunning={isRunning} />
       )}
@@ -98,7 +86,7 @@ export function Notices() {
       {notices.value.map((notice) => (
         <p key={notice.id} class="notice">
           <span dir="auto">{notice.text}</span>
-          <button type="button" class="quiet" aria-label="Dismiss" onClick={() => dismiss(notice)}>
+          <button type="button" class="quiet" aria-label={TEXTS.dismiss} onClick={() => dismiss(notice)}>
             ✕
           </button>
         </p>

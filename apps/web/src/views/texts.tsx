@@ -1,5 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { filled } from "../../texts/words.ts";
+import { count } from "../language.ts";
+import { TEXTS } from "../play-texts.ts";
 
 const SHOWN_AT_FIRST = 8_000;
 const SHOWN_MORE = 40_000;
@@ -29,7 +32,7 @@ export function Said({ text, label, mono = false, id }: SaidProps) {
       </div>
       {rest > 0 && (
         <button type="button" class="quiet" onClick={() => setShown(shown + SHOWN_MORE)}>
-          Show more ({rest.toLocaleString("en")} characters left)
+          {filled(TEXTS.showMore, { count: count(rest) })}
         </button>
       )}
     </div>
@@ -37,7 +40,7 @@ export function Said({ text, label, mono = false, id }: SaidProps) {
 }
 
 export function Copy({ text, what }: { readonly text: () => string; readonly what: string }) {
-  const [copied, setCopied] = useState("Copy");
+  const [copied, setCopied] = useState(TEXTS.copy);
   async function copy(): Promise<void> {
     // Absent on pages that are served by plain http from another machine.
     const clipboard = navigator.clipboard as Clipboard | undefined;
@@ -45,10 +48,10 @@ export function Copy({ text, what }: { readonly text: () => string; readonly wha
       () => true,
       () => false,
     );
-    setCopied(isDone ? "Copied" : "Not allowed by the browser");
+    setCopied(isDone ? TEXTS.copied : TEXTS.notCopied);
   }
   return (
-    <button type="button" class="quiet" onClick={() => void copy()} aria-label={`Copy ${what}`}>
+    <button type="button" class="quiet" onClick={() => void copy()} aria-label={filled(TEXTS.copyWhat, { what })}>
       <span aria-live="polite">{copied}</span>
     </button>
   );

@@ -1,7 +1,14 @@
 import type { TaskTimeline, TimelineAsk, TimelineCall, TimelineLine } from "@parley/core/timeline";
+import { filled } from "../../texts/words.ts";
+import { duration, sentence } from "../language.ts";
+import { TEXTS } from "../play-texts.ts";
 import { Panel } from "./texts.tsx";
 
-const WORDS: Readonly<Record<string, string>> = { step: "step", ask: "question", sleep: "sleep", now: "clock", patch: "patch" };
+const {
+  kinds: KINDS,
+  states: STATES,
+  onTimeout: THEN,
+}: Readonly<Record<"kinds" | "states" | "onTimeout", Readonly<Record<string, string>>>> = TEXTS;
 
 /** The journal that a replay reads: settled entries return their recorded results, and the handler continues after them. */
 export interface TimelinePanelProps {
@@ -13,7 +20,7 @@ export interface TimelinePanelProps {
 export function TimelinePanel({ timeline, problem, isRunning }: TimelinePanelProps) {
   if (!timeline) {
     return problem === undefined ? null : (
-      <Panel id="timeline-title" title="Timeline">
+      <Panel id="timeline-title" title={TEXTS.timeline}>
         <p class="banner">{problem}</p>
       </Panel>
     );
@@ -22,21 +29,23 @@ export function TimelinePanel({ timeline, problem, isRunning }: TimelinePanelPro
   const settled = journal.lines.filter(({ place }) => place !== undefined);
   const waiting = journal.lines.filter(({ place }) => place === undefined);
   const hidden = journal.entries - journal.lines.length;
-  const run = `run ${task.run}${task.generation > 0 ? `, restarted ${task.generation === 1 ? "once" : `${task.generation} times`}` : ""}`;
+  const { run, generation } = task;
+  const runs = generation === 0 ? TEXTS.runs : generation === 1 ? TEXTS.restarted : TEXTS.restartedOften;
+  const replays = filled(TEXTS.replays, { settled: journal.settled, entries: journal.entries });
   return (
     <Panel
       id="timeline-title"
-      title="Timeline"
-      aside={<span class="notes">{`${run} · ${journal.settled} of ${journal.entries} entries replay`}</span>}
+      title={TEXTS.timeline}
+      aside={<span class="notes">{`${filled(runs, { run, count: generation })} · ${replays}`}</span>}
     >
       <ol class="timeline">
-        {hidden > 0 && <li class="notes">{hidden} earlier entries</li>}
+        {hidden > 0 && <li class="notes">{filled(TEXTS.earlier, { count: hidden })}</li>}
         {settled.map((line) => (
           <Line key={`${line.kind}:${line.name}`} line={line} />
         ))}
         {isRunning && (
           <li class="marker">
-            <span>replay position</span>
+            <span>{TEXTS.position}</span>
           </li>
         )}
         {waiting.map((line) => (
@@ -60,8 +69,8 @@ function Line({ line: { kind, name, state, place } }: { readonly line: TimelineL
       <span class="place">{place ?? "·"}</span>
       <bdi class="name">{name}</bdi>
       <span class="notes">
-        {WORDS[kind] ?? kind}
-        {state !== "recorded" && `, ${state}`}
+        {KINDS[kind] ?? kind}
+        {state !== "recorded" && `, ${STATES[state] ?? state}`}
       </span>
     </li>
   );
@@ -73,7 +82,7 @@ function Call({ call: { key, tool, deadlineMs }, nowMs }: { readonly call: Timel
       <span class="place">…</span>
       <bdi class="name">{key}</bdi>
       <span class="notes">
-        call of <bdi>{tool}</bdi>, running, {until(deadlineMs - nowMs)}, then it is cancelled
+        {sentence(TEXTS.called, { tool: <bdi>{tool}</bdi> })}, {left(deadlineMs - nowMs)}, {TEXTS.thenCancelled}
       </span>
     </li>
   );
@@ -86,18 +95,14 @@ function Ask({ ask, nowMs }: { readonly ask: TimelineAsk; readonly nowMs: number
       <span class="place">?</span>
       <bdi class="name">{key}</bdi>
       <span class="notes">
-        {mine ? "accepted by you" : isPutToOthers ? "asked of others" : "open"}
-        {accepted !== undefined && `, ${accepted} of ${quorum} accepted`}, {until(deadlineMs - nowMs)}, then {onTimeout}
+        {mine ? TEXTS.mine : isPutToOthers ? TEXTS.others : TEXTS.isOpen}
+        {accepted !== undefined && `, ${filled(TEXTS.accepted, { accepted, quorum: quorum ?? accepted })}`}, {left(deadlineMs - nowMs)},{" "}
+        {THEN[onTimeout] ?? onTimeout}
       </span>
     </li>
   );
 }
 
-function until(ms: number): string {
-  const hours = ms / 3_600_000;
-  if (hours >= 48) return `${Math.round(hours / 24)} days left`;
-  if (hours >= 2) return `${Math.round(hours)} hours left`;
-  if (ms >= 120_000) return `${Math.round(ms / 60_000)} minutes left`;
-  const seconds = Math.max(0, Math.round(ms / 1_000));
-  return seconds === 1 ? "1 second left" : `${seconds} seconds left`;
+function left(ms: number): string {
+  return filled(TEXTS.left, { time: duration(ms) });
 }

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { TEXTS } from "../play-texts.ts";
 import { setToken, token } from "../run/playground.ts";
 
 export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
@@ -27,10 +28,10 @@ export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
       }}
     >
       <form onSubmit={submit}>
-        <h2 id="token-title">Access token</h2>
+        <h2 id="token-title">{TEXTS.accessToken}</h2>
         <div class="fields">
           <div class="field">
-            <label for="token">Bearer token</label>
+            <label for="token">{TEXTS.bearer}</label>
             <input
               id="token"
               type="password"
@@ -41,16 +42,16 @@ export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
               onInput={(event) => setTyped(event.currentTarget.value)}
             />
             <p id="token-notes" class="notes">
-              The token is sent with each request of this page and kept until this tab is closed. Leave it empty to send no token.
+              {TEXTS.tokenNote}
             </p>
           </div>
         </div>
         <footer class="dialog-foot">
           <button type="button" class="plain" onClick={onClose}>
-            Cancel
+            {TEXTS.cancel}
           </button>
           <button type="submit" class="primary">
-            Use it
+            {TEXTS.use}
           </button>
         </footer>
       </form>

@@ -1,4 +1,7 @@
 import { useState } from "preact/hooks";
+import { filled } from "../../texts/words.ts";
+import { count, fieldTexts } from "../language.ts";
+import { TEXTS } from "../play-texts.ts";
 import { chooseTool, chosen, loadTools, tools } from "../run/playground.ts";
 
 const SHOWN_AT_ONCE = 200;
@@ -6,7 +9,7 @@ const SHOWN_AT_ONCE = 200;
 export function ToolList({ onChoose }: { readonly onChoose: () => void }) {
   const [query, setQuery] = useState("");
   const { value } = tools;
-  if (value.state === "loading") return <p class="notes pad">Looking for tools…</p>;
+  if (value.state === "loading") return <p class="notes pad">{TEXTS.looking}</p>;
   if (value.state === "failed") {
     return (
       <div class="pad">
@@ -14,7 +17,7 @@ export function ToolList({ onChoose }: { readonly onChoose: () => void }) {
           {value.problem}
         </p>
         <button type="button" class="plain" onClick={() => void loadTools()}>
-          Try again
+          {TEXTS.again}
         </button>
       </div>
     );
@@ -28,8 +31,8 @@ export function ToolList({ onChoose }: { readonly onChoose: () => void }) {
       <div class="search">
         <input
           type="search"
-          aria-label="Search tools"
-          placeholder="Search tools"
+          aria-label={TEXTS.search}
+          placeholder={TEXTS.search}
           value={query}
           onInput={(event) => setQuery(event.currentTarget.value)}
         />
@@ -60,9 +63,9 @@ export function ToolList({ onChoose }: { readonly onChoose: () => void }) {
       </ul>
       <p class="notes pad" aria-live="polite">
         {fitting.length === 0
-          ? "No matching tools."
+          ? TEXTS.none
           : fitting.length > SHOWN_AT_ONCE
-            ? `${fitting.length - SHOWN_AT_ONCE} more: search for them`
+            ? filled(fieldTexts().more, { count: count(fitting.length - SHOWN_AT_ONCE) })
             : ""}
       </p>
     </>

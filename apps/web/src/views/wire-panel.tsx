@@ -1,5 +1,8 @@
 import { Component } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { filled } from "../../texts/words.ts";
+import { count } from "../language.ts";
+import { TEXTS } from "../play-texts.ts";
 import { wire, wireVersion } from "../run/playground.ts";
 import { matches, pretty, type WireEntry } from "../wire/wire-log.ts";
 import { Copy } from "./texts.tsx";
@@ -23,28 +26,30 @@ export function WirePanel() {
   return (
     <section class="wire" aria-labelledby="wire-title">
       <header class="panel-head">
-        <h2 id="wire-title">On the wire</h2>
-        <span class="notes">{wire.entries.length === 1 ? "1 message" : `${wire.entries.length} messages`}</span>
-        <Copy what="all messages" text={() => fitting.map(({ text }) => text).join("\n")} />
+        <h2 id="wire-title">{TEXTS.onWire}</h2>
+        <span class="notes">
+          {wire.entries.length === 1 ? TEXTS.oneMessage : filled(TEXTS.messages, { count: count(wire.entries.length) })}
+        </span>
+        <Copy what={TEXTS.allMessages} text={() => fitting.map(({ text }) => text).join("\n")} />
         <button type="button" class="quiet" onClick={() => wire.clear()}>
-          Clear
+          {TEXTS.clear}
         </button>
       </header>
       <div class="search">
         <input
           type="search"
-          aria-label="Filter messages"
-          placeholder="Filter: tools/call, partySize …"
+          aria-label={TEXTS.filter}
+          placeholder={TEXTS.filterSuch}
           value={query}
           onInput={(event) => setQuery(event.currentTarget.value)}
         />
       </div>
-      {older > 0 && <p class="notes pad">{older.toLocaleString("en")} older messages are not shown</p>}
+      {older > 0 && <p class="notes pad">{filled(TEXTS.olderMessages, { count: count(older) })}</p>}
       <ol
         class="messages"
         ref={list}
         tabIndex={0}
-        aria-label="Messages"
+        aria-label={TEXTS.list}
         onScroll={(event) => {
           const { scrollHeight, scrollTop, clientHeight } = event.currentTarget;
           isAtEnd.current = scrollHeight - scrollTop - clientHeight < 40;
@@ -76,7 +81,7 @@ class Row extends Component<{ readonly entry: WireEntry }, { readonly isOpen: bo
             <span class="arrow" aria-hidden="true">
               {direction === "out" ? "→" : "←"}
             </span>
-            <span class="sr-only">{direction === "out" ? "sent" : "received"}</span>
+            <span class="sr-only">{direction === "out" ? TEXTS.sent : TEXTS.received}</span>
             <span class="label">{label}</span>
             <span class="meta">
               {how} · {size(text.length + cut)} · {time(atMs)}

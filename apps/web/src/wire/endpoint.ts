@@ -1,4 +1,6 @@
 /** Sends requests to the MCP endpoint and logs the messages. */
+import { filled } from "../../texts/words.ts";
+import { TEXTS } from "../play-texts.ts";
 import { createEventReader } from "./events.ts";
 import type { WireLog } from "./wire-log.ts";
 
@@ -86,7 +88,7 @@ export async function send(endpoint: Endpoint, { message, headers = {}, signal, 
     cache: "no-store",
     credentials: "omit",
   }).catch((error: unknown) => {
-    throw signal?.aborted ? error : new Lost("the server does not respond", { isAway: true, cause: error });
+    throw signal?.aborted ? error : new Lost(TEXTS.unreachable, { isAway: true, cause: error });
   });
   if (response.status === 401) endpoint.refused(token);
   const type = response.headers.get("content-type") ?? "";
@@ -114,11 +116,11 @@ export async function send(endpoint: Endpoint, { message, headers = {}, signal, 
     }
   } catch (error) {
     if (signal?.aborted || !(error instanceof TypeError)) throw error;
-    throw new Lost("the connection was lost", { cause: error });
+    throw new Lost(TEXTS.lost, { cause: error });
   }
   // The response of a proxy that cannot reach the server.
   if (response.status >= 502 && !type.startsWith("application/json"))
-    throw new Lost(`the server does not respond (${response.status})`, { isAway: true });
+    throw new Lost(filled(TEXTS.awayStatus, { status: response.status }), { isAway: true });
   return { httpStatus: response.status, headers: response.headers };
 }
 
@@ -146,7 +148,7 @@ export async function request(
 }
 
 export function resultOf(answer: Message | undefined, httpStatus: number): Record<string, unknown> {
-  if (!answer) throw new Lost(`the connection ended without a response (HTTP ${httpStatus})`);
+  if (!answer) throw new Lost(filled(TEXTS.noResponse, { status: httpStatus }));
   if (answer.error) throw new RpcError(answer.error, httpStatus);
   return answer.result ?? {};
 }
