@@ -249,7 +249,7 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
     expect(await blind.view.getByRole("textbox").count()).toBe(0);
   });
 
-  test.each(["light", "dark"])("enlarged to 400 %%, in %s, it scrolls in one direction and shows what has the focus", async (theme) => {
+  test.each(["light", "dark"])("enlarged four times, %s, it scrolls in one direction and shows what has the focus", async (theme) => {
     const { fronts } = await deploy({ catalogue: asking });
     const { page, view } = await hosted(await calling(fronts[0]!, "book_dinner"), { theme, viewport: ENLARGED });
     await view.getByText("How many will be dining").waitFor();

@@ -678,7 +678,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     expect((await timeline.getByRole("listitem").allInnerTexts()).map((text) => text.replaceAll("\n", " "))).toEqual([
       "1 hold-table step",
       "replay position",
-      expect.stringMatching(/^\? party-size open, 48 hours left, then cancel$/),
+      expect.stringMatching(/^\? party-size open, 48 hours left, then cancelled$/),
     ]);
     await page.getByRole("button", { name: "Cancel the call" }).click();
     await page.getByText("cancelled", { exact: true }).waitFor();

@@ -1,16 +1,12 @@
-/** Where the page of a wizard leads, by the hints of its question. */
-
-interface Asked {
-  readonly hints?: Readonly<Record<string, unknown>>;
-}
+/** Where the page of a wizard leads. */
+import type { Step } from "@parley/core/own-words";
 
 /** A page of a wizard that has one before it: declining it goes there. */
-export function isWayBack({ hints }: Asked): boolean {
+export function isWayBack({ hints }: { readonly hints?: Readonly<Record<string, unknown>> }): boolean {
   return hints?.["back"] === true;
 }
 
-/** A page of a wizard other than the last. */
-export function hasNextPage({ hints }: Asked): boolean {
-  const { number, count } = (hints?.["step"] ?? {}) as { readonly number?: unknown; readonly count?: unknown };
-  return typeof number === "number" && typeof count === "number" && number < count;
+/** A page of a wizard other than the last. Its step is in the words of the question, as no client of MCP is told it in any other way. */
+export function hasNextPage(step: Step | undefined): boolean {
+  return step !== undefined && step.number < step.count;
 }

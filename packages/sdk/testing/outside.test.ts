@@ -214,11 +214,13 @@ describe("a failure that a handler leaves behind", () => {
   test("is a warning once the run has ended", async () => {
     const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
     try {
+      const { promise: ended, resolve: hasEnded } = Promise.withResolvers<void>();
       const leaves = doing(async () => {
-        setTimeout(() => void fails(), 5);
+        void ended.then(fails);
         return "done";
       });
       expect((await runTool(leaves)).text).toBe("done");
+      hasEnded();
       await vi.waitFor(() => {
         expect(warn).toHaveBeenCalledWith(
           "After the end of a run under test, a promise was rejected and never handled: Error: nobody looks at this",

@@ -1,6 +1,6 @@
 /** One question: its form, if the view takes the answer, or the way to its page. */
 import type { JsonObject } from "@parley/core/form";
-import { ownWords } from "@parley/core/own-words";
+import { ownWords, type Step } from "@parley/core/own-words";
 import { useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, type Problems, problemsIn } from "../../form/inputs.ts";
 import { filled } from "../../texts/words.ts";
@@ -36,7 +36,11 @@ export function AskCard({ ask, scope, when, onReply, onOpen }: AskCardProps) {
         {filled(texts().until, { when: when(deadline) })}
         {who !== "you" && ` ${filled(texts().askedOf, { names: who })}`}
       </p>
-      {form && onReply ? <Form {...{ form, scope, when, onReply }} /> : <p class="quiet">{page ? texts().onPage : texts().inInbox}</p>}
+      {form && onReply ? (
+        <Form {...{ form, step, scope, when, onReply }} />
+      ) : (
+        <p class="quiet">{page ? texts().onPage : texts().inInbox}</p>
+      )}
       {page && <PageLink page={page} onOpen={onOpen} />}
     </section>
   );
@@ -60,13 +64,13 @@ function PageLink({ page, onOpen }: { readonly page: string; readonly onOpen: As
 
 interface FormProps extends Pick<AskCardProps, "scope" | "when"> {
   readonly form: NonNullable<AskShown["form"]>;
+  readonly step: Step | undefined;
   readonly onReply: NonNullable<AskCardProps["onReply"]>;
 }
 
-function Form({ form: { schema, hints = {} }, scope, when, onReply }: FormProps) {
+function Form({ form: { schema, hints = {} }, step, scope, when, onReply }: FormProps) {
   // What cannot be undone has no form here (the server's asks-for-models.ts), so nothing need be left unchosen.
   const inputs = inputsOf(schema);
-  const of = { hints };
   const [draft, setDraft] = useState<Draft>({});
   const [problems, setProblems] = useState<Problems>({});
   const [said, setSaid] = useState("");
@@ -127,10 +131,10 @@ function Form({ form: { schema, hints = {} }, scope, when, onReply }: FormProps)
       </p>
       <div class="buttons">
         <button type="button" class="primary" aria-disabled={isSending} onClick={accept}>
-          {label(hints["submitLabel"]) ?? (hasNextPage(of) ? texts().next : texts().send)}
+          {label(hints["submitLabel"]) ?? (hasNextPage(step) ? texts().next : texts().send)}
         </button>
         <button type="button" aria-disabled={isSending} onClick={() => void (isSending || send({ action: "decline" }))}>
-          {label(hints["cancelLabel"]) ?? (isWayBack(of) ? texts().back : texts().decline)}
+          {label(hints["cancelLabel"]) ?? (isWayBack({ hints }) ? texts().back : texts().decline)}
         </button>
       </div>
     </div>

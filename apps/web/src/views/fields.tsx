@@ -101,7 +101,7 @@ function Field(props: FieldProps) {
         {!isRequired && <Optional />}
       </label>
       <Control {...props} common={common} />
-      {said}
+      {below}
     </div>
   );
 }

@@ -159,7 +159,7 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
           </button>
           {question.url === undefined && (
             <button type="submit" class="primary" disabled={isDisabled}>
-              {isSending ? TEXTS.sending : hasNextPage(question) ? TEXTS.next : TEXTS.answer}
+              {isSending ? TEXTS.sending : hasNextPage(words.step) ? TEXTS.next : TEXTS.answer}
             </button>
           )}
         </footer>
