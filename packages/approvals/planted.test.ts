@@ -32,11 +32,12 @@ function subject(first = rulesOf()) {
   const facts: AuditFact[] = [];
   const counted: Did[] = [];
   const logged: string[] = [];
-  const now = { ms: START_MS, rules: first, random: 0, plantFails: false };
+  const now = { ms: START_MS, rules: first, random: 0, plantFails: false, plantTakesMs: 0 };
   const record = createGateRecord({
     approvals,
     audit: { note: async (fact) => void facts.push(fact) },
     plant: async (test) => {
+      now.ms += now.plantTakesMs;
       if (now.plantFails) throw new Error("Redis is away");
       planted.push(test);
     },
@@ -138,6 +139,14 @@ describe("a call of a rule with tests", () => {
       by: ["bob"],
     });
     expect((await report())[0]?.tests).toMatchObject({ missed: 0 });
+  });
+
+  test("leaves nothing behind either if that is known only on the next day", async () => {
+    const { now, call, report } = subject();
+    now.plantFails = true;
+    now.plantTakesMs = 86_400_000;
+    await call();
+    expect((await report())[0]?.tests ?? { asked: 0 }).toMatchObject({ asked: 0 });
   });
 
   test("has its test made under a key that no door takes, so its caller can neither find the test nor keep it from being made", async () => {

@@ -209,8 +209,8 @@ export function createGateRecord({
         try {
           await plant({ tool: runs, caller: plantedCaller(stopped), arguments: copy, idempotencyKey: testKey(taskId), retentionMs });
         } catch (error) {
-          // There is nobody who would settle it.
-          await approvals.settled({ ...asked, end: "withdrawn", atMs: now(), by: [] });
+          // There is nobody who would settle it. On the same day, since a report of one day takes these from those that were asked.
+          await approvals.settled({ ...asked, end: "withdrawn", atMs: asked.askedAtMs, by: [] });
           throw error;
         }
       };
