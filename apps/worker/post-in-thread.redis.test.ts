@@ -149,6 +149,21 @@ test("a thread that ends by a defect, again and again, is followed by another on
   expect(threads.count()).toBe(atEnd);
 }, 120_000);
 
+test("a worker that stops while another thread starts does not wait for it", async () => {
+  const threads = watchThreads();
+  const { url, prefix } = redis;
+  const given = { ...PLAIN, redis: { url, prefix, outbox: OUTBOX, startTimeoutMs: 60_000 } };
+  const stop = await postInThread(given, { log: SILENT, count: quiet, show: quiet, broke: quiet });
+  const before = threads.count();
+  // Nobody answers there, so the next one starts for as long as it may.
+  given.redis.url = "redis://127.0.0.1:1";
+  await threads.newest().terminate();
+  await expect.poll(() => threads.count(), { timeout: 20_000 }).toBe(before + 1);
+  const startedMs = performance.now();
+  await stop();
+  expect(performance.now() - startedMs).toBeLessThan(20_000);
+}, 120_000);
+
 test("what was posted by a thread that is killed before it was answered is posted again, with the same id", async () => {
   const ids: string[] = [];
   let isHeld = true;

@@ -56,7 +56,7 @@ const STEADY_MS = 10 * 60_000;
 export async function postInThread(given: PostWith, told: PostInThread): Promise<() => Promise<void>> {
   const stopping = new AbortController();
   const { signal } = stopping;
-  let thread: PostingThread | undefined = await startThread(given, told);
+  let thread: PostingThread | undefined = await startThread(given, told, signal);
 
   async function keep(): Promise<void> {
     let waitMs = AGAIN_MS;
@@ -72,8 +72,8 @@ export async function postInThread(given: PostWith, told: PostInThread): Promise
       await sleep(waitMs, undefined, { signal }).catch(() => undefined);
       waitMs = Math.min(2 * waitMs, AGAIN_MAX_MS);
       if (signal.aborted) return;
-      thread = await startThread(given, told).catch((error: unknown) => {
-        told.log.error({ err: error }, "the thread that posts webhooks does not start; it is tried again");
+      thread = await startThread(given, told, signal).catch((error: unknown) => {
+        if (!signal.aborted) told.log.error({ err: error }, "the thread that posts webhooks does not start; it is tried again");
         return undefined;
       });
       if (signal.aborted) await thread?.stop();
@@ -94,8 +94,8 @@ interface PostingThread {
   stop(): Promise<void>;
 }
 
-/** Resolves once it posts. */
-async function startThread(given: PostWith, { log, count, show }: PostInThread): Promise<PostingThread> {
+/** Resolves once it posts. One that starts when the worker stops has posted nothing, and is ended at once. */
+async function startThread(given: PostWith, { log, count, show }: PostInThread, signal: AbortSignal): Promise<PostingThread> {
   const variables = given.file && { ...given.file, variables: { ...given.file.variables } };
   const thread = new Worker(new URL(import.meta.url), { name: "webhooks", workerData: { mark: MARK, ...given, file: variables } });
   const shown = new Set<string>();
@@ -119,11 +119,15 @@ async function startThread(given: PostWith, { log, count, show }: PostInThread):
     exited.resolve();
     started.reject(new Error("the thread that posts webhooks has ended"));
   });
+  const giveUp = () => void thread.terminate();
+  signal.addEventListener("abort", giveUp);
   try {
     await started.promise;
   } catch (error) {
     await thread.terminate();
     throw error;
+  } finally {
+    signal.removeEventListener("abort", giveUp);
   }
   return {
     ended: exited.promise,
