@@ -98,6 +98,15 @@ test("before it is answered it differs from a call at no door", async () => {
   expect(seen["wire#test"]?.join()).not.toContain("#test");
 });
 
+test("its timeline names the tool", async () => {
+  const { asked, text } = await subject();
+  for (const name of ["wire", "wire#test"]) {
+    const timeline = await text(`/api/v1/tasks/${await asked(name)}/timeline`, { headers: { "x-principal": "ann" } });
+    expect(JSON.parse(timeline)).toMatchObject({ task: { name: "wire", toolTitle: "Wire money" } });
+    expect(timeline).not.toContain("#test");
+  }
+});
+
 test("once it is answered, page, record and API say that it was a test, and of a call they do not", async () => {
   const { services, asked, text } = await subject();
   for (const [name, isTest] of [
