@@ -6,6 +6,7 @@ import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { rpc } from "./client.fixture.ts";
 import { callerNamed, deploy } from "./deployment.fixture.ts";
+import { FIELDS_MAX } from "./routes/asks/kept-form.ts";
 import { FORM_BYTES_MAX } from "./routes/asks/route.ts";
 
 const tools = catalogue([
@@ -62,6 +63,7 @@ const NOTE = `"two" lines\nof <it> & 'more' ⏎`;
 test("comes back whole, and is sent after a login, once, by the same person", async () => {
   const { services, taskId, own, post } = await asked("plan");
   const typed: [string, string][] = [...own, ["f0", "Graz"], ["f1", NOTE], ["action", "accept"]];
+  while (typed.length < FIELDS_MAX) typed.push(["f0", "Graz"]);
   const { status, text, kept } = await post(typed, LAPSED);
   expect(status).toBe(401);
   expect(text).toContain("What you typed is still here");
@@ -80,6 +82,7 @@ test.each<[what: string, name: "plan" | "connect", more: [string, string][], hea
   ["with a secret", "connect", [["secret", "hunter2"]], {}],
   ["of another server", "plan", [["f0", "Graz"]], { origin: "https://evil.example" }],
   ["that no page has shown", "plan", [["token", ""]], { "content-type": "text/plain" }],
+  ["of more fields than any has", "plan", Array.from({ length: FIELDS_MAX - 2 }, (): [string, string] => ["f0", "Graz"]), {}],
   ["that is larger than any", "plan", [["f0", "x".repeat(FORM_BYTES_MAX + 1)]], {}],
   ["of the page's script, which keeps what was typed", "plan", [["f0", "Graz"]], { "x-requested-with": "parley" }],
 ])("%s is not shown again", async (_what, name, more, headers) => {

@@ -7,13 +7,16 @@ import type { FastifyRequest } from "fastify";
 import { readerOf } from "../../texts/texts.ts";
 import { type Html, markup } from "./html.ts";
 
+/** Whoever sends it is unknown, and each field takes more in the page than in what was sent. */
+export const FIELDS_MAX = 1_000;
+
 /** Undefined if there is no such form, or if it is larger than any. The body has not been read before. */
 export async function keptForm(request: FastifyRequest, bytesMax: number): Promise<Html | undefined> {
   const { "content-type": type = "", "content-length": length = "" } = request.headers;
   // Browsers say how long a form is, and Node.js keeps them to it.
   if (!type.startsWith("application/x-www-form-urlencoded") || !/^\d+$/.test(length) || Number(length) > bytesMax) return undefined;
   const typed = await bodyOf(request);
-  if (!typed || typed.has("secret") || !typed.has("token")) return undefined;
+  if (!typed || typed.size > FIELDS_MAX || typed.has("secret") || !typed.has("token")) return undefined;
   const { kept } = readerOf(request).texts;
   const fields = [...typed].map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">`);
   return markup`<div class="actions"><a class="button main" href="" target="_blank">${kept.logIn}</a></div>
