@@ -1,7 +1,15 @@
 /** Polls of an upstream's events, whatever it answers. test/e2e/gateway-events.e2e.test.ts has a real one. */
 import { expect, test } from "vitest";
 import { parseUpstreams } from "../config/upstreams.ts";
-import { CURSOR_CHARS_MAX, EVENT_CHARS_MAX, EVENT_ID_CHARS_MAX, gatewayEvent, type PollWanted } from "./gateway-event.ts";
+import {
+  CURSOR_CHARS_MAX,
+  EVENT_ARGUMENTS_CHARS_MAX,
+  EVENT_CHARS_MAX,
+  EVENT_ID_CHARS_MAX,
+  gatewayEvent,
+  PAGE_EVENTS_MAX,
+  type PollWanted,
+} from "./gateway-event.ts";
 
 const [UPSTREAM] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com" }] }));
 const LISTED = { name: "note", inputSchema: {}, payloadSchema: {} };
@@ -62,6 +70,55 @@ test("who continues after an event that is gone hears the whole page again, rath
   expect(rawIds((await type.poll({ arguments: {}, limit: 9, cursor: first?.cursor ?? "" })).events)).toEqual(["b", "c"]);
   page = [event("d"), event("e")];
   expect(rawIds((await type.poll({ arguments: {}, limit: 9, cursor: first?.cursor ?? "" })).events)).toEqual(["d", "e"]);
+});
+
+test("two events of one id are one, as they are to receivers, so nobody hears the same part of a page forever", async () => {
+  const log = ["a", "b", "a", "a", "c", "a"].map((id) => event(id));
+  for (const limit of [1, 2, 9]) {
+    const { type } = answering(({ cursor: given }) => ({ events: given === "0" ? log : [], cursor: "1" }));
+    const heard: string[] = [];
+    let from = cursor("0");
+    for (let polls = 0; polls < 6; polls += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- page after page
+      const page = await type.poll({ arguments: {}, limit, cursor: from });
+      expect(page.isTruncated).toBe(false);
+      heard.push(...rawIds(page.events));
+      from = page.cursor ?? "";
+    }
+    expect(heard).toEqual(["a", "b", "c"]);
+  }
+});
+
+test("a cursor of any characters, with an id of any, leads on", async () => {
+  for (const character of ["x", "\u0000", "\uD800", "界", '"']) {
+    const [own, id] = [character.repeat(CURSOR_CHARS_MAX), character.repeat(EVENT_ID_CHARS_MAX)];
+    const { type, asked } = answering(() => ({ events: [event(id), event("last")], cursor: own }));
+    // oxlint-disable no-await-in-loop -- character after character
+    const { cursor: from } = await type.poll({ arguments: {}, limit: 9 });
+    const { events } = await type.poll({ arguments: {}, limit: 1, cursor: from ?? "" });
+    expect(rawIds((await type.poll({ arguments: {}, limit: 1, cursor: events[0]?.cursor ?? "" })).events)).toEqual(["last"]);
+    // oxlint-enable no-await-in-loop
+    expect(asked.at(-1)?.cursor).toBe(own);
+  }
+});
+
+test("a page has at most so many events, and one more is the upstream's mistake", async () => {
+  let count = PAGE_EVENTS_MAX;
+  const { type } = answering(() => ({ events: Array.from({ length: count }, (_, index) => event(`e${index}`)), cursor: "1" }));
+  expect((await type.poll({ arguments: {}, limit: PAGE_EVENTS_MAX, cursor: cursor("0") })).events).toHaveLength(PAGE_EVENTS_MAX);
+  count += 1;
+  await expect(type.poll({ arguments: {}, limit: 1, cursor: cursor("0") })).rejects.toMatchObject({ code: "UPSTREAM_INVALID" });
+});
+
+test("arguments may have so many characters, and more reach nobody", async () => {
+  const { type, asked } = answering(() => ({ events: [], cursor: "1" }));
+  const ofSize = (size: number) => ({ a: "x".repeat(size - '{"a":""}'.length) });
+  await type.poll({ arguments: ofSize(EVENT_ARGUMENTS_CHARS_MAX), limit: 1 });
+  await expect(type.poll({ arguments: ofSize(EVENT_ARGUMENTS_CHARS_MAX + 1), limit: 1 })).rejects.toMatchObject({
+    code: "INVALID_ARGUMENTS",
+    message: expect.stringContaining("arguments"),
+  });
+  expect(asked).toHaveLength(1);
 });
 
 const DEEP = JSON.parse(`${'{"a":'.repeat(2_000)}1${"}".repeat(2_000)}`) as object;

@@ -44,12 +44,16 @@ export const EVENT_CHARS_MAX = 262_144;
 export const EVENT_ID_CHARS_MAX = 256;
 /** Of an upstream's cursor. */
 export const CURSOR_CHARS_MAX = 4_096;
+/** Of what a client asks an upstream for, as JSON: it is sent with each poll, and kept with each subscription. */
+export const EVENT_ARGUMENTS_CHARS_MAX = 16_384;
 const PAGE_EVENTS = 100;
+/** What an upstream may return instead, if it does not count as it was told: all of a page is read for each part of it. */
+export const PAGE_EVENTS_MAX = 1_000;
 const NEXT_POLL_MS = { least: 1_000, usual: 5_000, most: 60_000 };
 const MARK = "u.";
 
 const PAGE = z.looseObject({
-  events: z.array(z.unknown()),
+  events: z.array(z.unknown()).max(PAGE_EVENTS_MAX),
   cursor: z.string().max(CURSOR_CHARS_MAX).nullish(),
   truncated: z.boolean().nullish(),
   hasMore: z.boolean().nullish(),
@@ -77,6 +81,9 @@ export function gatewayEvent(listed: ListedEvent, { upstream, polls }: GatewayEv
     ...(meta && { meta: ownMeta(upstream, meta) }),
     async poll({ arguments: args, cursor, maxAgeMs, limit, taker }) {
       const from = placeOf(cursor);
+      if (JSON.stringify(args).length > EVENT_ARGUMENTS_CHARS_MAX) {
+        throw new ParleyError("INVALID_ARGUMENTS", `arguments must have at most ${EVENT_ARGUMENTS_CHARS_MAX} characters of JSON`);
+      }
       const wanted: PollWanted = {
         name,
         arguments: args,
@@ -104,7 +111,9 @@ function pageOf(
   { events, cursor = null, truncated, hasMore, nextPollMs }: z.output<typeof PAGE>,
   { from, limit, upstream }: { readonly from: Place; readonly limit: number; readonly upstream: Upstream },
 ): PassedOnPage {
-  const understood = events.flatMap((event) => understoodOf(event) ?? []);
+  const passable = events.flatMap((event) => understoodOf(event) ?? []);
+  // Two of one id are one event, as they are to receivers: where to go on after the second could not be said.
+  const understood = [...new Map(passable.map((event) => [event.eventId, event])).values()];
   // If it is gone, all of the page is told: rather twice than never.
   const told = understood.findIndex(({ eventId }) => eventId === from.after) + 1;
   const rest = understood.slice(told);
@@ -122,7 +131,7 @@ function pageOf(
     events: here,
     cursor: isWhole ? cursorOf({ cursor }) : (here.at(-1)?.cursor ?? null),
     // Of a page that is told in parts, with the first.
-    isTruncated: told === 0 && (truncated === true || understood.length < events.length),
+    isTruncated: told === 0 && (truncated === true || passable.length < events.length),
     isMore: !isWhole || hasMore === true,
     nextPollMs: Math.min(Math.max(nextPollMs ?? NEXT_POLL_MS.usual, NEXT_POLL_MS.least), NEXT_POLL_MS.most),
   };
@@ -148,7 +157,8 @@ function cursorOf({ cursor, after }: Place): string | null {
 }
 
 const PLACE = z.tuple([z.string().max(CURSOR_CHARS_MAX), z.string().max(EVENT_ID_CHARS_MAX).optional()]);
-const CHARS_MAX = 4 * (CURSOR_CHARS_MAX + EVENT_ID_CHARS_MAX);
+/** Each character takes up to six in JSON, and three in base64 take four. */
+const CHARS_MAX = 8 * (CURSOR_CHARS_MAX + EVENT_ID_CHARS_MAX) + 16;
 
 /** Throws INVALID_CURSOR. */
 function placeOf(text: string | undefined): Place {
