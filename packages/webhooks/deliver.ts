@@ -25,7 +25,7 @@ import {
   type Operator,
   type Turn,
 } from "@parley/core";
-import { type KeyObject, randomUUID } from "node:crypto";
+import { hash, type KeyObject, randomUUID } from "node:crypto";
 import { post, type Posted } from "./post.ts";
 import { signatureOf } from "./sign.ts";
 import { outboxSource, type Posting, type PostingsRead, type Source } from "./source.ts";
@@ -368,9 +368,10 @@ export interface PostOnce {
 /** One signed POST. */
 export function postTo(
   { url, keys, isPrivate, headers }: Pick<Target, "url" | "keys" | "isPrivate" | "headers">,
-  { id, body }: { readonly id: string; readonly body: object },
+  { id: given, body }: { readonly id: string; readonly body: object },
   { nowMs, ...bounds }: PostOnce,
 ): Promise<Posted> {
+  const id = idInHeader(given);
   const text = JSON.stringify(body);
   const seconds = Math.floor(nowMs / 1_000);
   const signed = {
@@ -381,6 +382,11 @@ export function postTo(
     "webhook-signature": signatureOf(keys, { id, seconds, body: text }),
   };
   return post({ url, headers: { ...headers, ...signed }, body: text, isPrivate, ...bounds });
+}
+
+/** The id that is signed. That of an upstream's event may have characters that no header carries, or that receivers read in different ways. */
+function idInHeader(id: string): string {
+  return /^[\x21-\x7e]+$/.test(id) ? id : `id_${hash("sha256", JSON.stringify(id), "base64url")}`;
 }
 
 /** A webhook of the operator's file hears everything of its tenant, in the form of Standard Webhooks. */

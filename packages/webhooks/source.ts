@@ -33,7 +33,7 @@ export interface PostingsRead {
 
 export interface SourceListener {
   readonly from: string;
-  /** Called one after the other. What it rejects with ends the following. */
+  /** Called one after the other, with what there is to post or is missing. What it rejects with ends the following. */
   deliver(read: PostingsRead): Promise<void>;
   failed(error: unknown): void;
 }
@@ -104,12 +104,11 @@ export function passedOnSource(options: PassedOnSource): Source {
         limit: AT_ONCE,
         taker: takerOf(caller),
         clock,
-        deliver: ({ events, cursor, isTruncated }) =>
-          deliver({
-            postings: events.filter(({ atMs }) => atMs >= notBeforeMs).map((each) => ({ ...each, type: name, cursor: each.cursor ?? "" })),
-            cursor: cursor ?? "",
-            isTruncated,
-          }),
+        async deliver({ events, cursor, isTruncated }) {
+          const wanted = events.filter(({ atMs }) => atMs >= notBeforeMs);
+          const postings = wanted.map((each) => ({ ...each, type: name, cursor: each.cursor ?? "" }));
+          if (postings.length > 0 || isTruncated) await deliver({ postings, cursor: cursor ?? "", isTruncated });
+        },
         failed,
         troubled,
       });
