@@ -1,4 +1,7 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, test, vi } from "vitest";
+import { RpcFailure } from "../errors.ts";
 import type { PassedOnPage, PassedOnType } from "../ports/passed-on.ts";
 import { type FollowPassedOn, followPassedOn } from "./follow-passed-on.ts";
 
@@ -80,6 +83,88 @@ test("an upstream that is down is tried again, later and later, is said to be do
   down(true);
   await again();
   expect(troubles).toHaveLength(2);
+  following.stop();
+});
+
+test.each([
+  ["has no cursor", null],
+  ["stays where it is", "0"],
+])("an upstream that always has more, and %s, is polled as it wants and not at once", async (_what, cursor) => {
+  let polls = 0;
+  const page = { events: [{ id: "a", atMs: 0, data: {}, cursor }], cursor, isTruncated: false, isMore: true, nextPollMs: 1_000 };
+  const type = { name: "up_note", inputSchema: {}, payloadSchema: {}, poll: async () => ((polls += 1), page) };
+  const { waits, following, waited } = heard({ look: () => (polls < 50 ? type : undefined), from: cursor });
+  await waited();
+  // It is not offered any more after 50 polls, which are five seconds later.
+  expect(waits[0]).toBe(1_000);
+  following.stop();
+});
+
+test("an upstream that does not take its own cursor any more is heard from now on, and what is missing is said", async () => {
+  const told: PassedOnPage[] = [];
+  let refuses = new RpcFailure(-32_602, "bad cursor");
+  const asked: (string | undefined)[] = [];
+  const poll = async ({ cursor }: { readonly cursor?: string }): Promise<PassedOnPage> => {
+    asked.push(cursor);
+    if (cursor === "old") throw refuses;
+    return { events: [], cursor: "new", isTruncated: false, isMore: false, nextPollMs: 1_000 };
+  };
+  const options = {
+    look: () => ({ name: "up_note", inputSchema: {}, payloadSchema: {}, poll }),
+    from: "old",
+    deliver: (page: PassedOnPage) => void told.push(page),
+  };
+  const { following, again, troubles } = heard(options);
+  await again();
+  expect([following.cursor, told.map(({ isTruncated }) => isTruncated), troubles]).toEqual(["new", [true], []]);
+  expect(asked.slice(0, 3)).toEqual(["old", undefined, "new"]);
+  following.stop();
+
+  // Whatever else fails says nothing about the cursor.
+  refuses = new RpcFailure(-32_603, "broken");
+  const broken = heard(options);
+  await broken.again();
+  expect([broken.following.cursor, broken.troubles]).toEqual(["old", [refuses]]);
+  broken.following.stop();
+});
+
+test("the page that was polled before is not kept for as long as somebody follows", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const type = (): PassedOnType => ({
+    name: "up_note",
+    inputSchema: {},
+    payloadSchema: {},
+    poll: async () => ({ events: [], cursor: "2", isTruncated: false, isMore: false, nextPollMs: 1_000 }),
+  });
+  const begin = () => {
+    const first: PassedOnPage = {
+      events: [{ id: "a", atMs: 0, data: {}, cursor: "1" }],
+      cursor: "1",
+      isTruncated: false,
+      isMore: false,
+      nextPollMs: 1_000,
+    };
+    const following = followPassedOn({
+      look: type,
+      arguments: {},
+      from: "0",
+      first,
+      limit: 2,
+      clock: { sleep: async () => await new Promise((passed) => setTimeout(passed, 1)) },
+      deliver: () => undefined,
+      troubled: () => undefined,
+      failed: () => undefined,
+    });
+    return { following, page: new WeakRef(first) };
+  };
+  const { following, page } = begin();
+  await vi.waitFor(() => {
+    collect();
+    // An assertion that fails would keep the page.
+    expect(page.deref() === undefined).toBe(true);
+  });
+  expect(following.cursor).toBe("2");
   following.stop();
 });
 

@@ -4,10 +4,12 @@
  *   may they hear it now? ─▶ poll from the cursor ─▶ deliver ─▶ the cursor moves on ─▶ wait as the publisher wants
  *
  *   P1  The cursor moves on only when everything before it was delivered, so nothing is lost with a process: who follows again from the same
- *       cursor hears what is missing, and nothing twice.
+ *       cursor hears what is missing, and nothing twice. A publisher that does not take its own cursor any more is heard from now on, as
+ *       one that has forgotten what came after it.
  *   P2  What one may not hear is not polled. It is looked up each time.
  */
 import type { Taker } from "../callers/shares.ts";
+import { RpcFailure } from "../errors.ts";
 import type { PassedOnPage, PassedOnType } from "../ports/passed-on.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { JsonObject } from "../values/json.ts";
@@ -15,6 +17,7 @@ import type { JsonObject } from "../values/json.ts";
 /** While nothing is offered or can be read; doubled with each failure. */
 const AGAIN_MS = 5_000;
 const AGAIN_MAX_MS = 60_000;
+const INVALID_PARAMS = -32_602;
 
 export interface FollowPassedOn {
   /** The event type as it is offered now; undefined while it is not offered. */
@@ -41,7 +44,8 @@ export interface PassedOnFollowing {
 }
 
 export function followPassedOn(options: FollowPassedOn): PassedOnFollowing {
-  const { look, limit, taker, clock, deliver, failed, troubled } = options;
+  // Not `options` itself, which would keep the first page for as long as somebody follows.
+  const { look, arguments: args, limit, taker, clock, deliver, failed, troubled } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
   let cursor = options.from;
@@ -53,12 +57,15 @@ export function followPassedOn(options: FollowPassedOn): PassedOnFollowing {
     first = undefined;
     if (polled) return polled;
     const type = await look();
-    return await type?.poll({
-      arguments: options.arguments,
-      limit,
-      ...(cursor !== null && { cursor }),
-      ...(taker && { taker }),
-    });
+    const wanted = { arguments: args, limit, ...(taker && { taker }) };
+    if (!type || cursor === null) return await type?.poll(wanted);
+    try {
+      return await type.poll({ ...wanted, cursor });
+    } catch (error) {
+      if (!(error instanceof RpcFailure) || error.code !== INVALID_PARAMS) throw error;
+      // It has forgotten what it said, and would refuse the cursor forever. If it is the arguments that it refuses, it does so again.
+      return { ...(await type.poll(wanted)), isTruncated: true };
+    }
   }
 
   /** Returns how long to wait before the next poll. */
@@ -75,8 +82,10 @@ export function followPassedOn(options: FollowPassedOn): PassedOnFollowing {
     if (page === undefined) return AGAIN_MS;
     if (signal.aborted) return 0;
     if (page.events.length > 0 || page.isTruncated) await deliver(page);
+    // A publisher whose cursor stays where it is always has more.
+    const isOnward = page.cursor !== null && page.cursor !== cursor;
     cursor = page.cursor;
-    return page.isMore && page.events.length > 0 ? 0 : page.nextPollMs;
+    return page.isMore && page.events.length > 0 && isOnward ? 0 : page.nextPollMs;
   }
 
   async function run(): Promise<void> {

@@ -5,7 +5,7 @@
  *
  * The heartbeat says how far the server has looked, so a client that comes back reads on from there.
  */
-import { cursorOfPlace, followPassedOn, type JsonObject, takerOf } from "@parley/core";
+import { cursorOfPlace, followPassedOn, type JsonObject, type PassedOnPage, takerOf } from "@parley/core";
 import { eventStream, type Heard, INTERNAL_ERROR, invalidRequest, resultMessage, type StreamEvents } from "@parley/protocol";
 import type { Exchange } from "../../../front-end/exchange.ts";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
@@ -128,7 +128,7 @@ async function upstreamsSource(
   if (!type) return undefined;
   const args = given as JsonObject;
   const taker = takerOf(caller);
-  const first = await type.poll({
+  let first: PassedOnPage | undefined = await type.poll({
     arguments: args,
     limit: EVENTS_AT_ONCE,
     ...(cursor !== undefined && { cursor }),
@@ -139,11 +139,14 @@ async function upstreamsSource(
   return {
     cursor: from,
     follow({ deliver, troubled, failed }) {
+      // It may be large, and the stream may be open for long.
+      const begun = first;
+      first = undefined;
       const following = followPassedOn({
         look: () => passedOn(caller, name),
         arguments: args,
         from,
-        first,
+        ...(begun && { first: begun }),
         limit: EVENTS_AT_ONCE,
         taker,
         clock,
