@@ -306,3 +306,19 @@ test("an argument is completed by the upstream", async () => {
   const ref = { type: "ref/prompt", name: "p" } as const;
   expect(await reads.complete(upstream, { ref, argument: { name: "a", value: "v" } })).toEqual([`${JSON.stringify(ref)} v`]);
 });
+
+test("a poll that a worker of an older version takes for a completion says nothing about the upstream; one that the upstream refuses is refused in its words", async () => {
+  const { reads, upstream, connector, redis } = await between((await serving()).url, { workers: 0 });
+  const serve = { connector, upstreams: () => [upstream], log };
+  const poll = { name: "note", arguments: {}, cursor: "1", maxEvents: 100 };
+  const older = redis.asking();
+  const isOlder = (text: string) => text.replace('"type":"poll"', '"type":"complete"');
+  const stop = await serveReads({
+    ...serve,
+    asking: { ...older, onAsked: (listener) => older.onAsked((text) => listener(isOlder(text))) },
+  });
+  await expect(reads.poll(upstream, poll)).rejects.toMatchObject({ code: "UPSTREAM_UNAVAILABLE" });
+  stop();
+  closers.push(await serveReads({ ...serve, asking: redis.asking() }));
+  await expect(reads.poll(upstream, poll)).rejects.toMatchObject({ code: -32_601 });
+});

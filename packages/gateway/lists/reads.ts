@@ -75,13 +75,14 @@ type Came =
   | { readonly type: "read"; readonly contents: readonly ResourceContents[] }
   | { readonly type: "completed"; readonly values: readonly string[] }
   | { readonly type: "polled"; readonly page: unknown }
-  /** The upstream's error, unchanged. */
-  | { readonly type: "error"; readonly code: number; readonly message: string; readonly data?: Json }
+  /** The upstream's error, unchanged. `polled` if it was asked for events: a worker of an older version asks it to complete something instead. */
+  | { readonly type: "error"; readonly code: number; readonly message: string; readonly data?: Json; readonly polled?: true }
   | { readonly type: "unavailable" | "invalid" | "large" | "timeout"; readonly message: string };
 
 type Reply = Came & { readonly id: string };
 
 const ANYTHING = z.looseObject({});
+const OLDER: Came = { type: "unavailable", message: "a worker of an older version was asked, which cannot poll" };
 
 const timeoutOf = ({ callTimeoutMs }: Upstream) => Math.min(callTimeoutMs, READ_TIMEOUT_MS);
 
@@ -134,7 +135,8 @@ export async function createReadThrough(asking: Asking): Promise<ReadThrough & P
     async poll(upstream, poll, taker) {
       const came = await through(upstream, { type: "poll", poll }, taker);
       if (came.type === "polled") return came.page;
-      throw failureOf(came, upstream, "poll of events");
+      const isOlder = came.type === "completed" || (came.type === "error" && came.polled !== true);
+      throw failureOf(isOlder ? OLDER : came, upstream, "poll of events");
     },
     close: replies.close,
   };
@@ -249,7 +251,9 @@ async function readAt(connector: UpstreamConnector, upstream: Upstream, wanted: 
     // The upstream may have forgotten a session that was opened in advance.
     const error = session.isPrepared === true ? thrown : withBodyError(thrown);
     if (error instanceof ProtocolError) {
-      return { type: "error", code: error.code, message: error.message, ...(error.data !== undefined && { data: error.data as Json }) };
+      const { code, message, data } = error;
+      const said = data !== undefined && { data: data as Json };
+      return { type: "error", code, message, ...said, ...(wanted.type === "poll" && { polled: true }) };
     }
     if (session.isPrepared === true && !signal.aborted) return await readAt(connector, upstream, wanted, true);
     if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult) {
