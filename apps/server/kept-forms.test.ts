@@ -44,8 +44,8 @@ async function asked(name: "plan" | "connect") {
   const own = fields(await (await fetch(url)).text())
     .filter(([field]) => field === "shown" || field === "token")
     .slice(0, 2);
-  const post = async (body: readonly (readonly [string, string])[], headers: Record<string, string> = {}) => {
-    const response = await fetch(url, {
+  const post = async (body: readonly (readonly [string, string])[], headers: Record<string, string> = {}, at = url) => {
+    const response = await fetch(at, {
       method: "POST",
       redirect: "manual",
       headers,
@@ -54,7 +54,7 @@ async function asked(name: "plan" | "connect") {
     const text = await response.text();
     return { status: response.status, text, kept: fields(text) };
   };
-  return { services, taskId, own, post };
+  return { services, taskId, url, own, post };
 }
 
 const LAPSED = { "x-lapsed": "yes" };
@@ -76,6 +76,16 @@ test("comes back whole, and is sent after a login, once, by the same person", as
   expect((await post(kept)).status).toBe(200);
   await until(async () => (await services.store.load(taskId))?.status === "completed");
   expect(JSON.stringify((await services.store.load(taskId))?.outcome)).toContain("Graz");
+});
+
+test.each<["asks" | "inbox"]>([["asks"], ["inbox"]])("leads to the login from a page of %s", async (where) => {
+  const { own, post, url } = await asked("plan");
+  const at = where === "asks" ? url : new URL("/inbox/batch", url).href;
+  const { status, text } = await post([...own, ["action", "accept"]], LAPSED, at);
+  expect([status, text.includes("What you typed is still here")]).toEqual([401, true]);
+  const [, href = "none"] = /<a class="button main" href="([^"]*)"/.exec(text) ?? [];
+  const { headers } = await fetch(new URL(href, at), { headers: LAPSED, redirect: "manual" });
+  expect(headers.get("location")).toBe("/login");
 });
 
 test.each<[what: string, name: "plan" | "connect", more: [string, string][], headers: Record<string, string>]>([

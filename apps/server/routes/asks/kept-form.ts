@@ -10,8 +10,14 @@ import { type Html, markup } from "./html.ts";
 /** Whoever sends it is unknown, and each field takes more in the page than in what was sent. */
 export const FIELDS_MAX = 1_000;
 
+export interface KeepForm {
+  readonly bytesMax: number;
+  /** A page that leads to the login: that of the question is where its form is sent. */
+  readonly page?: string;
+}
+
 /** Undefined if there is no such form, or if it is larger than any. The body has not been read before. */
-export async function keptForm(request: FastifyRequest, bytesMax: number): Promise<Html | undefined> {
+export async function keptForm(request: FastifyRequest, { bytesMax, page = "" }: KeepForm): Promise<Html | undefined> {
   const { "content-type": type = "", "content-length": length = "" } = request.headers;
   // Browsers say how long a form is, and Node.js keeps them to it.
   if (!type.startsWith("application/x-www-form-urlencoded") || !/^\d+$/.test(length) || Number(length) > bytesMax) return undefined;
@@ -19,7 +25,7 @@ export async function keptForm(request: FastifyRequest, bytesMax: number): Promi
   if (!typed || typed.size > FIELDS_MAX || typed.has("secret") || !typed.has("token")) return undefined;
   const { kept } = readerOf(request).texts;
   const fields = [...typed].map(([name, value]) => markup`<input type="hidden" name="${name}" value="${value}">`);
-  return markup`<div class="actions"><a class="button main" href="" target="_blank">${kept.logIn}</a></div>
+  return markup`<div class="actions"><a class="button main" href="${page}" target="_blank">${kept.logIn}</a></div>
 <form method="post" class="flow">${fields}<button>${kept.send}</button></form>`;
 }
 

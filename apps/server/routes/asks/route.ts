@@ -357,6 +357,6 @@ export function asksRoute(
   }
 
   showErrors(scope, frontEnd, visitors, async (request) =>
-    isOwnForm(request, addresses) ? await keptForm(request, FORM_BYTES_MAX) : undefined,
+    isOwnForm(request, addresses) ? await keptForm(request, { bytesMax: FORM_BYTES_MAX }) : undefined,
   );
 }

@@ -293,7 +293,9 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
   }
 
   showErrors(scope, frontEnd, visitors, async (request) =>
-    isOwnForm(request, addresses) ? await keptForm(request, BATCH_BYTES_MAX) : undefined,
+    isOwnForm(request, addresses)
+      ? await keptForm(request, { bytesMax: BATCH_BYTES_MAX, page: `${addresses.base()}${INBOX_PATH}` })
+      : undefined,
   );
 }
 
