@@ -376,19 +376,21 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     const [bob, carol] = [await as("bob", here), await as("carol", there, {}, neverAsks)];
     await carol.getByRole("link", { name: /Pay invoice/ }).click();
     await carol.getByLabel("Note").fill("half a thought");
-    await bob.getByRole("link", { name: /Pay invoice/ }).click();
-    await bob.getByRole("button", { name: "Decline" }).dblclick();
     // Another page of the same person, which has no stream.
     const again = await as("bob", there, {}, (page) => page.route("**/inbox/changes", (route) => route.abort()));
     // The page of the person who called, who may not answer.
     const ann = await as("ann", here);
     await ann.goto(`${new URL(here.url).origin}/asks/${taskIds.get("approve_invoice")}/approval`);
     await ann.getByRole("heading", { name: "It waits for others" }).waitFor();
-    await carol.locator("#ask", { hasText: "bob@example.com declined it." }).waitFor();
-    await ann.locator("main", { hasText: "bob@example.com declined it." }).waitFor();
+    await bob.getByRole("link", { name: /Pay invoice/ }).click();
+    await bob.getByRole("button", { name: "Decline" }).dblclick();
+    await Promise.all([
+      carol.locator("#ask", { hasText: "bob@example.com declined it." }).waitFor(),
+      ann.locator("main", { hasText: "bob@example.com declined it." }).waitFor(),
+      again.getByRole("link", { name: /Pay invoice/ }).waitFor({ state: "detached" }),
+      bob.locator(".toast", { hasText: "It counted" }).waitFor(),
+    ]);
     expect(await carol.getByRole("link", { name: /Pay invoice/ }).count()).toBe(0);
-    await again.getByRole("link", { name: /Pay invoice/ }).waitFor({ state: "detached" });
-    await bob.locator(".toast", { hasText: "It counted" }).waitFor();
     await bob.getByRole("link", { name: "See the record" }).click();
     await bob.getByText("You declined.").waitFor();
     await bob.goBack();
