@@ -6,7 +6,7 @@ import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { type Message, rpc } from "./client.fixture.ts";
-import { callerNamed, type Deploy, deploy, type Front } from "./deployment.fixture.ts";
+import { callerNamed, type Deploy, deploy, type Front, holdNext } from "./deployment.fixture.ts";
 import { openSession } from "./session-client.fixture.ts";
 
 const size = z.object({ n: z.number().int() });
@@ -30,6 +30,14 @@ const asking = catalogue([
     },
   }),
   defineTool({ name: "login", run: async (_args, ctx) => `${(await ctx.elicit("size", { ...ask, assurance: "login" })).n}` }),
+  defineTool({
+    name: "model-after-form",
+    async run(_args, ctx) {
+      const thought = async () => (await ctx.elicit("size", ask), await ctx.sample("thought", { messages: [], maxTokens: 9 }));
+      const all = await Promise.allSettled([ctx.secret("key", { message: "The key?" }), thought()]);
+      return all.map(({ status }) => status).join(", ");
+    },
+  }),
   defineTool({
     name: "page-or-model",
     async run(_args, ctx) {
@@ -112,12 +120,12 @@ async function start(family: string, capabilities: object, options: Partial<Depl
   const client = await CLIENTS[family]!(front, capabilities);
   const listed = async () => (await deployment.services.store.list({ principal: "ann", limit: 9 })).tasks.map(({ id }) => id);
   /** As a person does elsewhere. */
-  const answer = async (taskId: string, key: string, content: object) => {
+  const answer = async (taskId: string, key: string, content: object, action = "accept") => {
     const url = `${new URL(front.url).origin}/api/v1/asks/${taskId}/${key}`;
     const response = await fetch(url, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ action: "accept", content }),
+      body: JSON.stringify({ action, ...(action === "accept" && { content }) }),
     });
     return response.status;
   };
@@ -180,6 +188,22 @@ describe.each(Object.keys(CLIENTS))("a client of %s", (family) => {
     expect(await tools(FORMS)).toEqual(["parley_task"]);
     expect(await tools(PAGES)).toEqual(["parley_task"]);
     expect(await tools({ elicitation: { form: {}, url: {} } })).toEqual([]);
+  });
+
+  test("is waited for by no request to its model, which it did not declare, also if a run asks it that began before the call was told", async () => {
+    const { client, services, answer } = await start(family, FORMS);
+    const first = await client.call("model-after-form");
+    const held = holdNext(services.store, "reveal");
+    const told = first.answer({ n: 4 });
+    const [taskId] = await until(async () => {
+      const [due] = held.awaited ? await services.store.overdue({ partition: 0, nowMs: Number.MAX_SAFE_INTEGER, limit: 1 }) : [];
+      const task = due && (await services.store.load(due.taskId));
+      return task?.asks.some(({ key }) => key === "thought") && [task.id];
+    });
+    held.resolve();
+    expect(idIn((await told).text)).toBe(taskId);
+    expect(await answer(taskId, "key", {}, "decline")).toBe(200);
+    expect((await client.call("parley_task", { taskId, seen: 99 })).text).toBe("rejected, rejected");
   });
 
   test("is told once Redis is back, if it was away when the call got its handle", async () => {

@@ -5,12 +5,15 @@
 import {
   type Ask,
   assuranceRefusal,
+  canBeAsked,
+  declareUnavailable,
   describeProblems,
   findTask,
   type Catalogue,
   fieldsOf,
   getOwnTask,
   isFinished,
+  isForClientOnly,
   type JsonObject,
   listAsks,
   noteShown,
@@ -136,7 +139,7 @@ interface Watched {
 /** Waits until the task has ended or asks something that its client has not seen, the client leaves, or the time is over. */
 async function untilNews(
   route: FrontEnd,
-  { caller, channel, wants, encode }: Exchange,
+  { caller, door, channel, wants, encode }: Exchange,
   { task, watch, seen: told, timeoutMs }: Watched,
 ): Promise<Task> {
   const { services, heartbeat, times } = route;
@@ -160,9 +163,17 @@ async function untilNews(
   channel.closed.addEventListener("abort", stop);
   ends.ending.addEventListener("abort", stop);
   let seen = task;
+  // A run that began before the call was told in words, and its task got a handle, asks for the model or the folders of a client that declared
+  // none: it took them for the front end's to end, whose call is over.
+  const endInVain = async () => {
+    if (seen.call.hidden) return;
+    const asks = seen.asks.filter(({ request }) => isForClientOnly(request) && !canBeAsked(request, seen.call.capabilities));
+    for (const { key } of asks) await declareUnavailable(services, { taskId: task.id, caller, door, key });
+  };
   try {
     if (channel.closed.aborted || ends.ending.aborted) return seen;
     while (!isFinished(seen.status) && !(waitsForPeople(seen) && seenIn(seen) > told)) {
+      await unlessAway(endInVain);
       await watch.next(seen.revision);
       if (isOver) break;
       const read = await unlessAway(async () => ({ now: await findTask(services, { taskId: task.id, caller }) }));
