@@ -7,6 +7,7 @@ import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { CompleteRequestSchema, McpError, ReadResourceRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { z } from "zod";
 import { until } from "../../../test/support/until.ts";
 import { type Asking, createReadThrough, READ_CHARS_MAX, READS_MAX, READS_WAITING_MAX, serveReads } from "./reads.ts";
 import { createUpstreamFetch } from "../connection/upstream-fetch.ts";
@@ -66,17 +67,23 @@ function hub() {
 
 interface Behaviour {
   readonly read?: (uri: string) => object | Promise<object>;
+  readonly poll?: () => object | Promise<object>;
 }
 
 /** A server with sessions, and the number of its reads. */
-async function serving({ read = (uri) => ({ contents: [{ uri, text: `content of ${uri}` }] }) }: Behaviour = {}) {
+async function serving({ read = (uri) => ({ contents: [{ uri, text: `content of ${uri}` }] }), poll }: Behaviour = {}) {
   let reads = 0;
+  let polls = 0;
   const build = () => {
     const server = new Server({ name: "test", version: "1" }, { capabilities: { resources: {}, completions: {} } });
     server.setRequestHandler(ReadResourceRequestSchema, async ({ params }) => {
       reads += 1;
       return (await read(params.uri)) as never;
     });
+    if (poll) {
+      const asked = z.looseObject({ method: z.literal("events/poll") });
+      server.setRequestHandler(asked as never, (() => ((polls += 1), poll())) as never);
+    }
     server.setRequestHandler(CompleteRequestSchema, ({ params }) => ({
       completion: { values: [`${JSON.stringify(params.ref)} ${params.argument.value}`], total: 1, hasMore: false },
     }));
@@ -93,7 +100,7 @@ async function serving({ read = (uri) => ({ contents: [{ uri, text: `content of 
     http.closeAllConnections();
     http.close();
   });
-  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, reads: () => reads };
+  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, reads: () => reads, polls: () => polls };
 }
 
 async function between(url: string, { workers = 1, rest = {}, errorStatus = 200 } = {}) {
@@ -321,4 +328,19 @@ test("a poll that a worker of an older version takes for a completion says nothi
   stop();
   closers.push(await serveReads({ ...serve, asking: redis.asking() }));
   await expect(reads.poll(upstream, poll)).rejects.toMatchObject({ code: -32_601 });
+});
+
+test("polls that an upstream does not answer, of however many callers, take no places of reads", async () => {
+  const { promise: opens, resolve: answer } = Promise.withResolvers<void>();
+  const server = await serving({ poll: () => opens.then(() => ({ events: [], cursor: "1" })) });
+  const { reads, upstream } = await between(server.url);
+  const of = (principal: string) => ({ share: `principal:${principal}`, principal });
+  const poll = { name: "note", arguments: {}, cursor: "1", maxEvents: 100 };
+  const polls = Array.from({ length: READS_MAX + 20 }, (_, caller) => reads.poll(upstream, poll, of(`caller-${caller}`)));
+  await until(() => server.polls() >= READS_MAX - 2);
+  const startedMs = Date.now();
+  expect(await reads.read(upstream, "x:a", of("reader"))).toHaveLength(1);
+  expect(Date.now() - startedMs).toBeLessThan(10_000);
+  answer();
+  await Promise.all(polls);
 });

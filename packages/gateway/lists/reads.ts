@@ -6,7 +6,8 @@
  *      └──────────────── reply to that front end ◀───────────────────────┘
  *
  * Nothing is stored: if a request, a reply or the worker is lost, the front end asks again, because a read has no effect. The size of a read
- * is bounded. Tenants and callers share the places of workers, and those of front ends for reads that wait (packages/core/callers/shares.ts).
+ * is bounded. Tenants and callers share the places of workers, and those of front ends for reads that wait (packages/core/callers/shares.ts). Polls of
+ * events are such reads, with places of their own.
  */
 import { hash, randomUUID } from "node:crypto";
 import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
@@ -18,6 +19,7 @@ import {
   type ResourceContents,
   resourceNotFound,
   RpcFailure,
+  type SharedPlaces,
   sharedPlaces,
   type Taker,
 } from "@parley/core";
@@ -84,17 +86,23 @@ type Reply = Came & { readonly id: string };
 const ANYTHING = z.looseObject({});
 const OLDER: Came = { type: "unavailable", message: "a worker of an older version was asked, which cannot poll" };
 
+/** Polls have places of their own: an upstream that does not answer those of many subscribers must not keep anybody from reading at others. */
+function placesFor(most: number): (wanted: Wanted) => SharedPlaces {
+  const [polls, others] = [sharedPlaces(most), sharedPlaces(most)];
+  return ({ type }) => (type === "poll" ? polls : others);
+}
+
 const timeoutOf = ({ callTimeoutMs }: Upstream) => Math.min(callTimeoutMs, READ_TIMEOUT_MS);
 
 // ── front ends ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 export async function createReadThrough(asking: Asking): Promise<ReadThrough & PollThrough & { close(): void }> {
   const replies = await createReplies<Reply>((listener) => asking.onPost("read", listener));
-  const places = sharedPlaces(READS_WAITING_MAX);
+  const places = placesFor(READS_WAITING_MAX);
 
   async function through(upstream: Upstream, wanted: Wanted, taker: Taker | undefined): Promise<Came> {
     const { name } = upstream;
-    const leave = places.take(taker);
+    const leave = places(wanted).take(taker);
     if (typeof leave === "string") {
       const message =
         leave === "all"
@@ -185,7 +193,7 @@ export interface ServeReads {
 
 /** Serves the reads that front ends ask for. Returns the function that stops serving. */
 export async function serveReads({ asking, connector, upstreams, log }: ServeReads): Promise<() => void> {
-  const places = sharedPlaces(READS_MAX);
+  const places = placesFor(READS_MAX);
   /** Requests that were answered here a moment ago. One that comes again lost its reply. */
   const answered = new Set<string>();
 
@@ -197,7 +205,7 @@ export async function serveReads({ asking, connector, upstreams, log }: ServeRea
   async function serve({ id, from, upstream: name, wanted, taker, charsMax = READ_CHARS_BEFORE }: Asked): Promise<void> {
     const upstream = upstreams().find((each) => each.name === name);
     if (!upstream) return;
-    const leave = places.take(taker);
+    const leave = places(wanted).take(taker);
     // No place is free for it. Another worker takes the request, or this one when it is repeated.
     if (typeof leave === "string") return;
     let renewal: NodeJS.Timeout | undefined;
