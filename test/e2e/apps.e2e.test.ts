@@ -191,13 +191,14 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
     await view.getByText("Which day?").waitFor();
     await view.getByText("Answered: How many will be dining, and where?").waitFor();
     await until(() => told.length > 0);
-    expect(told.map(([kind]) => kind)).toEqual(["context"]);
+    // If the next question is long in coming, the model is told to go on, too.
+    expect(told[0]?.[0]).toBe("context");
     const day = view.getByLabel("Day", { exact: true });
     await until(() => day.evaluate((control) => control === control.ownerDocument.activeElement));
     await day.fill("2026-12-24");
     await keyboard.press("Enter");
     await view.getByText("Book dinner has finished.").waitFor();
-    await until(() => told.some(([kind]) => kind === "message"));
+    await until(() => told.at(-1)?.[0] === "message");
     expect(told.at(-1)).toEqual([
       "message",
       `I have answered what Book dinner asked. Get its result: call parley_task with taskId "${called.taskId}".`,
