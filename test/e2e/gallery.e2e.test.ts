@@ -144,14 +144,16 @@ describe.concurrent.each(CLIENTS)("the gallery over two front ends and two worke
     expect(data).toMatchObject({ ...expense, projects: ["apollo", "gemini"], perProject: 150 });
   });
 
-  test("connect_account sends the user to a page, or says that it cannot", async () => {
+  test("connect_account sends the user to a page, or says in words where it is", async () => {
     const { text, isError } = await complete(dialect, {
       tool: "connect_account",
       args: { service: "calendar" },
       answers: { "Please sign in": accept(undefined) },
     });
-    expect(text).toMatch(visitsPages === false ? /elicitation\.url/ : "The user went to the calendar to sign in");
-    expect(isError).toBe(visitsPages === false);
+    expect(text).toMatch(
+      visitsPages === false ? /^NOT FINISHED: connect_account waits[^]+\/asks\//i : "The user went to the calendar to sign in",
+    );
+    expect(isError).toBe(false);
   });
 
   test("onboarding asks round after round, and each answer lands at its own", async () => {
@@ -303,9 +305,11 @@ describe("the command line against it", () => {
   });
 
   test("calls from one terminal, answers from another, and the first prints the result", async () => {
+    const taskIds = async () => (await deployment.redis.keys()).flatMap((key) => /:task:([^:]+)$/.exec(key)?.[1] ?? []);
+    const before = await taskIds();
     const called = parley("call", "book_dinner", "--arg", "date=2026-12-26", "--arg", "time=20:00");
     const taskId = await until(async () => {
-      const ids = (await deployment.redis.keys()).flatMap((key) => /:task:([^:]+)$/.exec(key)?.[1] ?? []);
+      const ids = (await taskIds()).filter((id) => !before.includes(id));
       const tasks = await Promise.all(ids.map((id) => watcher.session.task(toTaskId(id)).snapshot()));
       return tasks.find(({ status }) => status === "input_required")?.taskId;
     });
