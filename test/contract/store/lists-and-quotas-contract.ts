@@ -36,7 +36,7 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       const taskId = await life.parked([size], { principal, hidden: true, arguments: { large: "x".repeat(5_000) }, tenant: "acme" });
       const before = await life.load(taskId);
       expect((await page(principal, 5)).tasks).toEqual([]);
-      await Promise.all([...[taskId, taskId, newTaskId()].map((id) => store.reveal(id, Date.now()))]);
+      await Promise.all([taskId, taskId, newTaskId()].map((id) => store.reveal(id, Date.now())));
       await store.reveal(taskId, Date.now());
       expect((await page(principal, 5)).tasks.map(({ id, hidden }) => [id, hidden])).toEqual([[taskId, false]]);
       expect(await life.load(taskId)).toEqual({ ...before, call: { ...before?.call, hidden: false } });
