@@ -151,7 +151,7 @@ const CAN_ASK = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 test.each(["all", "newest"] as const)(
   "no call can ask if a bridge sends to %s: not the first one either, and no session declares that it can be asked",
   async (sendsTo) => {
-    const { call, opened, answers } = await bridge(1, { sendsTo, callTimeout: "300ms" });
+    const { call, opened, answers } = await bridge(1, { sendsTo, callTimeout: "1s" });
     for (let nth = 1; nth <= 2; nth += 1)
       expect(await call("ask").next([], leading())).toMatchObject({ type: "timeout", message: expect.stringContaining("to all of them") });
     expect([opened, answers]).toEqual([[{}, {}, {}, {}], []]);
