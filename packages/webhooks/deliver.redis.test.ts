@@ -9,6 +9,7 @@ import { aLife, anAsk } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { type Delivery, type DeliveryState, deliverTo, type DeliverTo, targetOf, type Webhook } from "./index.ts";
 import { keyOfSecret } from "./sign.ts";
+import type { Posting } from "./source.ts";
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const DAY_MS = 86_400_000;
@@ -277,6 +278,18 @@ describe("a webhook", () => {
     await redis.webhooks.save("ops", { place: `1.${Date.now() - 2 * DAY_MS}-0.${Date.now() - 2 * DAY_MS}-0` });
     await deliver();
     await expect.poll(() => received.map(({ body }) => body.type)).toEqual(["gap"]);
+  });
+
+  test("that missed something is told from where to go on without missing what follows", async () => {
+    const place = `1.${Date.now() - 2 * DAY_MS}-0.${Date.now() - 2 * DAY_MS}-0`;
+    await redis.webhooks.save("ops", { place });
+    await life().parked([anAsk("size")]);
+    const target = { ...targetOf(webhook()), message: ({ id, type, cursor }: Posting) => ({ id, body: { type, data: { cursor } } }) };
+    await deliver({}, { target });
+    await expect.poll(() => received.map(({ body }) => body.type)).toEqual(["gap", "ask.opened"]);
+    const [gap, opened] = received.map(({ body }) => (body.data as { readonly cursor: string }).cursor);
+    expect(gap).toBe(place);
+    expect(opened).not.toBe(place);
   });
 
   test("is signed with the new and the old secret while one is replaced", async () => {

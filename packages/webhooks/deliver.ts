@@ -277,7 +277,9 @@ class Deliverer {
     if (isTruncated) {
       log.warn({ webhook: target.name }, target.source ? MISSED_THERE : MISSED_HERE);
       const atMs = this.#now();
-      await this.#deliver({ id: `gap-${atMs}`, type: "gap", atMs, data: {}, cursor: postings[0]?.cursor ?? cursor });
+      // Who goes on from it elsewhere hears what follows, and once more that something is missing: a cursor behind it would leave out what follows first.
+      const before = postings.length > 0 ? this.#state.place : undefined;
+      await this.#deliver({ id: `gap-${atMs}`, type: "gap", atMs, data: {}, cursor: before ?? cursor });
       if (this.#signal.aborted) return;
       if (postings.length === 0) await this.#save({ ...this.#state, place: cursor });
     }

@@ -188,7 +188,7 @@ export function watchTask(client: McpClient, taskId: string, signal: AbortSignal
           pauseMs = POLL_MIN_MS;
           return task;
         }
-        pauseMs = Math.min(pauseMs * 1.5, pauseMaxMs);
+        pauseMs = Math.min(Math.max(pauseMs * 1.5, POLL_MIN_MS), pauseMaxMs);
       }
     },
     forget: () => void (seen = ""),
