@@ -174,7 +174,7 @@ describe.each(Object.keys(CLIENTS))("a client of %s", (family) => {
     expect(text).toMatch(new RegExp(`Page: \\S+/asks/${idIn(text)}/size`));
   });
 
-  test("reads in the end that its model is asked, which it did not declare, whatever else is open", async () => {
+  test("is told in the end that its model cannot be asked, whatever else is open", async () => {
     const { client } = await start(family, FORMS);
     const { text } = await client.call("page-or-model");
     const taskId = idIn(text);

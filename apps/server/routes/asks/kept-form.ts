@@ -7,7 +7,7 @@ import type { FastifyRequest } from "fastify";
 import { readerOf } from "../../texts/texts.ts";
 import { type Html, markup } from "./html.ts";
 
-/** Whoever sends it is unknown, and each field takes more in the page than in what was sent. */
+/** The form may come from anybody, and a field takes more room in the page than in the request. */
 export const FIELDS_MAX = 1_000;
 
 export interface KeepForm {

@@ -60,7 +60,7 @@ function inView({ task, tool }: Omit<Waiting, "rung">, { catalogue }: Pick<Excha
 }
 
 /**
- * Whether the call goes on in words if its client can be asked nothing of what is open now. On a rung of words that is so whoever is asked. A client
+ * Whether the call goes on in words if its client can be asked nothing of what is open now. On a rung of words it does, no matter who is asked. A client
  * that falls to text is told only of what its user has to answer elsewhere; while others are asked, its call waits.
  */
 export function mustBeTold(task: Task, { rung, fallsToText }: Step): boolean {
