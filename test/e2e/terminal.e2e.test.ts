@@ -2,6 +2,7 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { taskId as toTaskId } from "@modelcontextprotocol/ext-tasks/core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { connect, type Connection } from "../../apps/cli/client/connect.ts";
@@ -17,6 +18,9 @@ const RULES = `
 default: allow
 rules: [{ name: posts, title: Posting, tools: [post], action: approve, by: tenant, risk: high, edit: true, diff: caller }]
 `;
+
+/** As a person takes at least between two keys. */
+const PAUSE_MS = 200;
 
 let directory: string;
 let deployment: Deployment;
@@ -229,9 +233,11 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
       await on.shows("Name");
       await on.paste("Ann\nof the hill\n", isMarked);
       await on.shows("Ann⏎of the hill⏎");
+      // Without marks, what comes right after a paste is taken for its next piece, an Enter too. Nobody types so fast.
+      await sleep(PAUSE_MS);
       await on.type("end");
-      // Without marks, an Enter in one piece with what is before it is taken for a paste.
       await on.shows("⏎end");
+      await sleep(PAUSE_MS);
       await on.press("Enter");
       await on.shows(/Hello, Ann\s+of the hill\s+end!/);
       expect(await on.ended()).toBe(0);
@@ -245,8 +251,10 @@ describe.runIf(hasTerminal)("parley in a terminal", () => {
     const lines = Array.from({ length: 100 }, (_, at) => `line ${at} of a long text`);
     await on.paste(`${lines.join("\n")}\n`, false);
     await on.shows("line 99 of a long text");
+    await sleep(PAUSE_MS);
     await on.type("end");
     await on.shows("⏎end");
+    await sleep(PAUSE_MS);
     await on.press("Enter");
     await on.shows(/line 99 of a long text\s+end!/);
     expect(await on.ended()).toBe(0);
