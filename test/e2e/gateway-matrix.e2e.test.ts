@@ -130,7 +130,6 @@ describe.concurrent.each([...ALL, ...FORMS_ALONE])("$name", (dialect) => {
 test.each([blockingV2("2025-06-18"), blockingV2("2025-03-26")])(
   "$name cannot be sent to a page, and is told of it in words",
   async (dialect) => {
-    for (const kind of ["classic", "pipe"] as const)
-      await expect(heard(dialect, kind, "page", "accept")).rejects.toThrow(/NOT FINISH/);
+    for (const kind of ["classic", "pipe"] as const) await expect(heard(dialect, kind, "page", "accept")).rejects.toThrow(/NOT FINISH/);
   },
 );
