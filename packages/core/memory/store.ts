@@ -147,6 +147,14 @@ export function createMemoryStore({
   }
 
   /** The parent has ended, or has withdrawn the call, which is open for as long as the child is unfinished. */
+  /** What is not hidden of a principal's tasks, the newest first. */
+  function listedOf(principal: string): Stored[] {
+    return [...tasks.keys()]
+      .toReversed()
+      .flatMap((taskId) => find(taskId) ?? [])
+      .filter(({ call }) => call.principal === principal && !call.hidden);
+  }
+
   function cancelChild(taskId: string, nowMs: number): void {
     const task = find(taskId);
     if (task) end(task, "cancelled", nowMs, task.call.compensates && task.run > 0 ? "cancelled" : undefined);
@@ -517,10 +525,7 @@ export function createMemoryStore({
     },
 
     async list({ principal, limit, cursor }) {
-      const listed = [...tasks.keys()]
-        .toReversed()
-        .flatMap((taskId) => find(taskId) ?? [])
-        .filter(({ call }) => call.principal === principal && !call.hidden);
+      const listed = listedOf(principal);
       const start = listed.findIndex(({ id }) => id === cursor) + 1;
       if (cursor !== undefined && start === 0) throw invalidCursor();
       const page = withinSize(listed.slice(start, start + limit).map(summarize));
@@ -539,6 +544,12 @@ export function createMemoryStore({
         .filter((place) => !after || inAskOrder(order, place, after) > 0)
         .toSorted((a, b) => inAskOrder(order, a, b))
         .slice(0, limit);
+    },
+
+    async ownAsked({ principal, order, tasksMax }) {
+      return listedOf(principal)
+        .slice(0, tasksMax)
+        .flatMap((task) => render(task).asks.map((ask) => ({ ...placeOf(order, task.id, ask), ...ask.route })));
     },
 
     async answered({ limit, after, ...giver }) {

@@ -5,7 +5,7 @@
  *   P2  A write of a run carries the token of its `begin`, and is refused once another run holds the task (I5).
  *   P3  A change that makes a task due says so in the same change: the sweep adds the run if the caller dies before it does (I6).
  */
-import type { AnswerGiver, AskedRequest, AskPlace, SettledAsk } from "../callers/open-asks.ts";
+import type { AnswerGiver, AskedRequest, AskOrder, AskPlace, SettledAsk } from "../callers/open-asks.ts";
 import type { AuditFact } from "../callers/audit.ts";
 import type { QuorumSoFar } from "../callers/quorum.ts";
 import type { Over, TaskQuotas } from "../callers/quotas.ts";
@@ -188,6 +188,12 @@ export interface TaskStore {
    * Fewer than `limit` means that there are no more. Asks without an audience are not in it.
    */
   asked(request: AskedRequest): Promise<readonly AskPlace[]>;
+
+  /**
+   * Lists open asks of a principal's own tasks, hidden ones apart: of about the newest `tasksMax` tasks, in no order. Those of a child are at the
+   * child. Narrows as `asked` does. A place may be one of a moment ago.
+   */
+  ownAsked(request: { readonly principal: string; readonly order: AskOrder; readonly tasksMax: number }): Promise<readonly AskPlace[]>;
 
   /**
    * Lists asks that this person has answered (`AnswerRequest.giver`), by the time of the answer, the newest first:

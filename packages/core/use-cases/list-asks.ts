@@ -147,9 +147,8 @@ export interface AskedPage {
 const LOOKED_MAX = 500;
 /** Entries of the index that are read at once. */
 const PORTION = 64;
-/** How many of the caller's own tasks are examined, the newest first, and how many are read at once. */
+/** How many of the caller's own tasks are examined, the newest. */
 export const OWN_TASKS_MAX = 1_000;
-const OWN_TASKS_TOGETHER = 250;
 /** Tasks that one list reads at once. */
 const READ_TOGETHER = 32;
 
@@ -168,7 +167,7 @@ export async function listAsks(
   const isSnoozed = filter.snoozed === "only";
   const [snoozed, owned] = await Promise.all([
     snoozesOf(services, caller),
-    filter.owner === "others" || isSnoozed ? [] : ownPlaces(store, caller, order),
+    filter.owner === "others" || isSnoozed ? [] : store.ownAsked({ principal: caller.principal, order, tasksMax: OWN_TASKS_MAX }),
   ]);
   const read = readerOf(store, caller, { nowMs: clock.now(), snoozeOf: snoozed.of });
   const own = isSnoozed ? await placesOf(snoozed.all, read, order) : owned;
@@ -251,27 +250,6 @@ async function placesOf(snoozes: readonly Snooze[], read: Read, order: AskOrder)
 /** Whether a person answers it. Sampling and roots are requests to a client. */
 export function isForPerson({ request }: Ask): boolean {
   return request.type === "form" || request.type === "url";
-}
-
-/** The asks of the caller's own tasks, also those of their children. */
-async function ownPlaces(store: Services["store"], caller: Caller, order: AskOrder): Promise<readonly AskPlace[]> {
-  const turn = turns(READ_TOGETHER);
-  const places: AskPlace[] = [];
-  let cursor: string | undefined;
-  for (let seen = 0; seen < OWN_TASKS_MAX;) {
-    const page = await store.list({ principal: caller.principal, limit: OWN_TASKS_TOGETHER, ...(cursor !== undefined && { cursor }) });
-    const waiting = page.tasks.filter((task) => task.status === "input_required" && owns(caller, task));
-    for (const task of await Promise.all(waiting.map(({ id }) => turn(() => store.load(id))))) {
-      for (const ask of task?.asks ?? []) {
-        const at = ask.route ?? { taskId: task?.id ?? "", key: ask.key };
-        places.push({ ...at, atMs: placeMs(order, ask) });
-      }
-    }
-    seen += page.tasks.length;
-    cursor = page.nextCursor;
-    if (cursor === undefined) break;
-  }
-  return places;
 }
 
 /** In order, each once: the caller's own ask is found in the index as well if it is put to others. */

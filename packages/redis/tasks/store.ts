@@ -49,6 +49,7 @@ import { type Keys, partitionOf } from "../keys.ts";
 import { NEWS_MAX } from "./wake-up-news.ts";
 import { createAnsweredList, nameOfGiver } from "./answered-list.ts";
 import { createAskedList } from "./asked-list.ts";
+import { createOwnAsked } from "./own-asked.ts";
 import { createOwnerList } from "./owner-list.ts";
 import { createReads } from "./reads.ts";
 import type { Acknowledge } from "../connection/replicas.ts";
@@ -167,6 +168,8 @@ export function createRedisStore({
       throw unreadableError(taskId, damaged(taskId, error));
     }
   }
+
+  const ownAsked = createOwnAsked({ redis, keys, partitions, turn: summaries.turn, load });
 
   async function read(taskId: string): Promise<Task | undefined> {
     const taskKeys = keys.task(taskId);
@@ -603,6 +606,8 @@ export function createRedisStore({
     list: (request) => reached(ownerList.page(request)),
 
     asked: (request) => reached(askedList.page(request)),
+
+    ownAsked: (request) => reached(ownAsked.places(request)),
 
     answered: (request) => reached(answeredList.page(request)),
 

@@ -7,6 +7,7 @@ import {
   type AskOrder,
   type AskPlace,
   type Audience,
+  inAskOrder,
   namesOfAudience,
   placeMs,
   type Priority,
@@ -298,6 +299,63 @@ export function asked({ store, newTaskId, taskIdOf, life, begin }: UnderTest): v
       const places = await store.asked({ names: namesOfAudience(audience), order: "oldest", limit: 10 });
 
       expect(places).toEqual([{ taskId, key: "size", atMs: NOW_MS }]);
+    });
+  });
+
+  describe("ownAsked", () => {
+    const own = async (principal: string, order: AskOrder = "oldest", tasksMax = 100) =>
+      (await store.ownAsked({ principal, order, tasksMax })).toSorted((a, b) => inAskOrder("oldest", a, b));
+
+    test("finds what a person's own tasks ask, whomever they ask, as long as it is open", async () => {
+      const principal = unique("ada");
+      const finance = groups(unique("finance"));
+      const taskId = await life.parked([ask("size", undefined), ask("approve", finance, NOW_MS + 1)], { principal });
+      await life.parked([ask("hidden", undefined)], { principal, hidden: true });
+      await life.parked([ask("foreign", undefined)], { principal: unique("bob") });
+      await life.create({ principal });
+      const size = { taskId, key: "size", atMs: NOW_MS };
+      const approve = { taskId, key: "approve", atMs: NOW_MS + 1 };
+      expect(await own(principal)).toEqual([size, approve]);
+
+      await life.answer(taskId, "size", "4");
+      expect(await own(principal)).toEqual([approve]);
+      await life.cancel(taskId);
+      expect(await own(principal)).toEqual([]);
+    });
+
+    test("says where each has its place in each order", async () => {
+      const principal = unique("ada");
+      const request = { ...anAsk("size").request, about: { dueMs: 60_000, priority: "urgent" } } as Ask["request"];
+      const asks = [{ ...ask("size", undefined), request }, ask("date", undefined, NOW_MS + 1)];
+      const taskId = await life.parked(asks, { principal });
+      for (const order of ASK_ORDERS) {
+        const expected = asks.map((each) => ({ taskId, key: each.key, atMs: placeMs(order, each) }));
+        expect(await own(principal, order), order).toEqual(expected.toSorted((a, b) => inAskOrder("oldest", a, b)));
+      }
+    });
+
+    test("looks at the newest tasks, of which it is given the number", async () => {
+      const principal = unique("ada");
+      const keys = ["one", "two", "three", "four"];
+      for (const [index, key] of keys.entries()) {
+        if (index === 2) await life.create({ principal });
+        await life.parked([ask(key, undefined, NOW_MS + index)], { principal });
+      }
+      const found = async (tasksMax: number) => (await own(principal, "oldest", tasksMax)).map(({ key }) => key);
+      expect(await found(5)).toEqual(keys);
+      // A fourth one asks nothing.
+      expect(await found(4)).toEqual(["two", "three", "four"]);
+      expect(await found(1)).toEqual(["four"]);
+    });
+
+    test("follows what becomes of a question: answered, and another one in its place", async () => {
+      const principal = unique("ada");
+      const taskId = await life.parked([ask("size", undefined)], { principal });
+      expect(await own(principal)).toHaveLength(1);
+      await life.answer(taskId, "size", "4");
+      const token = await life.begin({ taskId, run: 2 });
+      await life.park(taskId, token, [ask("date", undefined, NOW_MS + 7)]);
+      expect(await own(principal)).toEqual([{ taskId, key: "date", atMs: NOW_MS + 7 }]);
     });
   });
 
