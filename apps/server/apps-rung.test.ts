@@ -18,6 +18,13 @@ const MIME_TYPE = "text/html;profile=mcp-app";
 const APPS = { extensions: { "io.modelcontextprotocol/ui": { mimeTypes: [MIME_TYPE] } } };
 
 const size = z.object({ n: z.number().int().min(1).max(20) });
+/** A form whose schema has so many characters of JSON. */
+function formOf(chars: number) {
+  const described = (length: number) => z.object({ n: z.string().describe("d".repeat(length)) });
+  const { type, properties, required } = z.toJSONSchema(described(1));
+  return described(chars - JSON.stringify({ type, properties, required }).length + 1);
+}
+
 const asking = catalogue([
   defineTool({ name: "echo", task: "never", input: z.object({ text: z.string() }), run: ({ text }) => text }),
   defineTool({ name: "own", meta: { ui: { resourceUri: "ui://own/view" } }, run: () => "shown" }),
@@ -53,6 +60,18 @@ const asking = catalogue([
     name: "pay",
     run: async (_args, ctx) =>
       (await ctx.elicit("pay", { message: "How much?", schema: size, to: { groups: ["finance"] }, not: "caller" })) ? "paid" : "",
+  }),
+  defineTool({
+    name: "forms",
+    async run(_args, ctx) {
+      await Promise.all([
+        ctx.elicit("fits", { message: "f".repeat(4_000), schema: formOf(20_000) }),
+        ctx.elicit("long", { message: "l".repeat(4_001), schema: formOf(20_000) }),
+        ctx.elicit("large", { message: "Much", schema: formOf(20_001) }),
+        ctx.elicit("fourth", { message: "Four", schema: formOf(20_000) }),
+      ]);
+      return "";
+    },
   }),
   defineTool({
     name: "novel",
@@ -274,6 +293,57 @@ describe.each(Object.keys(CLIENTS))("a client of %s whose host shows views", (fa
     expect((await ann.call("parley_answer", answer)).isError).toBe(true);
     expect((await bob.call("parley_answer", answer)).isError).toBe(true);
     expect((await services.store.load(taskId))!.asks).toHaveLength(1);
+  });
+
+  test.each([
+    ["nothing", {}],
+    ["an id that is no text", { taskId: 7 }],
+    ["an id without end", { taskId: "0".repeat(100_000) }],
+    ["a question that is no text", { question: { size: 1 } }],
+    ["a question that has another name", { question: "__proto__" }],
+    ["no action", { action: undefined }],
+    ["an action that there is not", { action: "cancel" }],
+    ["an answer that is a list", { answer: [4] }],
+    ["an answer that is a text", { answer: '{"n":4}' }],
+    ["no answer", { answer: undefined }],
+    ["a number that is none", { answer: { n: "four" } }],
+    ["more than is stored", { answer: { n: 4, more: "x".repeat(300_000) } }],
+  ])("that posts garbage is told so, and the question stays open: %s", async (what, garbage) => {
+    const { host, services } = await start(family);
+    const { taskId } = (await host.call("dinner")).structuredContent!;
+    const good = { taskId, question: "size", action: "accept", answer: { n: 4 } };
+    const refused = await host.call("parley_answer", what === "nothing" ? {} : { ...good, ...garbage });
+    expect(refused).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/^.{10,300}$/s) }] });
+    expect((await services.store.load(taskId))!.asks.map(({ key }) => key)).toEqual(["size"]);
+    expect((await host.call("parley_answer", good)).structuredContent).toEqual({ receipt: "accepted" });
+  });
+
+  test("answers no question of somebody else, and learns nothing of it", async () => {
+    const { here, services } = await start(family, LOGIN);
+    const [ann, eve] = [await CLIENTS[family]!(here, "ann"), await CLIENTS[family]!(here, "eve")];
+    const { taskId } = (await ann.call("dinner")).structuredContent!;
+    const given = { question: "size", action: "accept", answer: { n: 4 } };
+    const [foreign, unknown] = [
+      await eve.call("parley_answer", { taskId, ...given }),
+      await eve.call("parley_answer", { taskId: "0-none", ...given }),
+    ];
+    expect(foreign.isError).toBe(true);
+    expect(JSON.stringify(foreign).replace(taskId, "…")).toBe(JSON.stringify(unknown).replace("0-none", "…"));
+    expect((await services.store.load(taskId))!.asks.map(({ key }) => key)).toEqual(["size"]);
+  });
+
+  test("is given no more than a host takes, whatever is asked: forms of 20,000 characters and questions of 4,000, three of them", async () => {
+    const { host } = await start(family);
+    const { structuredContent, content } = await host.call("forms");
+    const shown = structuredContent!.asks.map(({ key, form, question }) => [key, form !== undefined, question.length]);
+    expect(shown).toEqual([
+      ["fits", true, 4_000],
+      ["long", false, 4_001],
+      ["large", false, 4],
+    ]);
+    expect(JSON.stringify((structuredContent!.asks[0]!.form as { schema: object }).schema).length).toBe(20_000);
+    expect(JSON.stringify(structuredContent).length).toBeLessThan(3 * 25_000);
+    expect(content[0]!.text.length).toBeLessThan(8_000);
   });
 
   test("shows a question that is too long on its page", async () => {

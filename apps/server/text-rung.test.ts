@@ -386,6 +386,21 @@ test.each([
   expect(textOf(await polled)).toContain("Question: How many will come?");
 });
 
+test("a model that always says the same old number is answered every five seconds, and is told what is new at once", async () => {
+  const { services, client, skip } = await start("2026-07-28");
+  const taskId = idIn(await client.call("two-questions"));
+  expect(textOf(await client.call("parley_task", { taskId, seen: 0 }))).toContain("Question: The first?");
+  skip(5_001);
+  const after = vi.spyOn(services.clock, "after");
+  const polled = client.call("parley_task", { taskId, seen: 0 });
+  const timer = await until(() => after.mock.calls.find(([ms]) => ms === 5_000));
+  timer[1]();
+  expect(textOf(await polled)).toContain("Question: The first?");
+  const again = client.call("parley_task", { taskId, seen: 0 });
+  await client.call("parley_asks", { taskId, question: "one", answer: { n: 1 } });
+  expect(textOf(await again)).toContain("Question: The second?");
+});
+
 test("a call in words of 2026-07-28 that takes too long says so, and its result is there later", async () => {
   const { client } = await start("2026-07-28", { times: { callTimeoutMs: 50 } });
   const before = held.release;

@@ -98,6 +98,8 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
     readonly capabilities?: McpUiHostCapabilities;
     /** The front end dies that has the first poll. */
     readonly losesPoll?: boolean;
+    /** What the host declares and never answers: names of tools, `context`, `message` and `link`. */
+    readonly ignores?: readonly string[];
   }
 
   /** A client, and the result of its call, as the host of a chat has them. */
@@ -124,25 +126,32 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
       locale = "en-GB",
       capabilities = EVERYTHING,
       losesPoll = false,
+      ignores = [],
       viewport = { width: 600, height: 800 },
     }: Hosting = {},
   ): Promise<Host> {
     const context = await browser.newContext({ viewport });
     onTestFinished(() => context.close());
+    if (ignores.length > 0) await context.clock.install();
     const page = await context.newPage();
     const told: [string, string][] = [];
     page.on("pageerror", (error) => complaints.push(String(error.stack)));
     page.on("console", (message) => /Content Security|sandbox/i.test(message.text()) && complaints.push(message.text()));
     page.on("request", (request) => request.url().startsWith("http") && request.url() !== HOST && complaints.push(request.url()));
     let isLost = losesPoll;
+    const forEver = new Promise<never>(() => undefined);
     await page.exposeFunction("callTool", async (params: { name: string; arguments: Record<string, unknown> }) => {
+      if (ignores.includes(params.name)) return await forEver;
       if (isLost && params.name === "parley_task") {
         isLost = false;
         throw new Error("fetch failed");
       }
       return await client.callTool(params);
     });
-    await page.exposeFunction("told", (kind: string, text: string) => void told.push([kind, text]));
+    await page.exposeFunction("told", async (kind: string, text: string) => {
+      told.push([kind, text]);
+      if (ignores.includes(kind)) await forEver;
+    });
     const body = `<!doctype html><html lang="en"><title>Host</title><main><h1>Chat</h1></main><script type="module">${script}</script></html>`;
     await page.route(HOST, (route) => route.fulfill({ contentType: "text/html", body }));
     await page.goto(HOST);
@@ -291,6 +300,48 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
     expect(told.at(-1)?.[1]).toMatch(
       /^Ich habe beantwortet, was Book dinner gefragt hat\. Hole das Ergebnis: Rufe parley_task mit taskId /,
     );
+  });
+
+  test("in a host that declares everything and answers nothing, it says after a time that the answer may be lost, and shows the address", async () => {
+    const { fronts, services } = await deploy({ catalogue: asking });
+    const called = await calling(fronts[0]!, "hold");
+    const { page, view } = await hosted(called, { ignores: ["parley_answer", "parley_task", "link"] });
+    await view.getByLabel("Word", { exact: true }).fill("lost");
+    await page.keyboard.press("Enter");
+    await view.locator("button[aria-disabled=true]").first().waitFor();
+    await page.clock.fastForward(30_001);
+    await view.getByText("It is not known whether the answer arrived.").waitFor();
+    await view.getByRole("button", { name: "Open the page of this question" }).click();
+    await page.clock.fastForward(10_001);
+    await view.getByText(/Open this address in a browser: http/).waitFor();
+    expect((await services.store.load(called.taskId))!.asks.map(({ key }) => key)).toEqual(["word"]);
+  });
+
+  test("in a host that takes answers and nothing else, it tells the model, though no poll comes back", async () => {
+    const { fronts } = await deploy({ catalogue: asking });
+    const { page, view, told } = await hosted(await calling(fronts[0]!, "hold"), { ignores: ["parley_task", "context", "message"] });
+    await view.getByLabel("Word", { exact: true }).fill("said");
+    await page.keyboard.press("Enter");
+    await view.getByText("Answered: The word?").waitFor();
+    await until(() => told.length > 0);
+    expect(told.map(([kind]) => kind)).toEqual(["context"]);
+    await page.clock.fastForward(75_001);
+    await until(() => told.length > 1);
+    expect(told[1]).toEqual(["message", expect.stringContaining("I have answered what hold asked.")]);
+  });
+
+  test("in a frame of a page that is no host, it says where it belongs", async () => {
+    const context = await browser.newContext();
+    onTestFinished(() => context.close());
+    await context.clock.install();
+    const page = await context.newPage();
+    await page.setContent(`<iframe sandbox="allow-scripts"></iframe>`);
+    const html = JSON.stringify(readFileSync(VIEW, "utf8")).replaceAll("<", "\\u003c");
+    await page.evaluate(`void (document.querySelector("iframe").srcdoc = ${html})`);
+    const view = page.frameLocator("iframe");
+    await view.locator("#view").waitFor({ state: "attached" });
+    await page.clock.fastForward(10_001);
+    await view.getByText("This page belongs to a chat").waitFor();
   });
 
   test("in a plain browser it says where it belongs, and takes no messages of other windows", async () => {

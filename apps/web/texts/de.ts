@@ -253,7 +253,7 @@ export const VIEW: typeof EN.VIEW = {
   onPage: "Diese Frage wird auf ihrer Seite beantwortet.",
   inInbox: "Diese Frage wird im Eingang beantwortet, an der Adresse, die der Server ausgegeben hat.",
   fix: "Nicht angenommen. Was nicht passt, steht unter seinem Feld.",
-  notSent: "Es ist nicht bekannt, ob die Antwort angekommen ist. Antworten Sie noch einmal.",
+  notSent: "Es ist nicht bekannt, ob die Antwort angekommen ist. Antworten Sie noch einmal, oder auf der Seite dieser Frage.",
   answered: "Beantwortet: {question}",
   declined: "Abgelehnt: {question}",
   gone: "Nicht mehr offen: {question}",

@@ -255,7 +255,7 @@ export const VIEW = {
   onPage: "This question is answered on its page.",
   inInbox: "This question is answered in the inbox, at the address that the server printed.",
   fix: "Not accepted. See what is wrong below its field.",
-  notSent: "It is not known whether the answer arrived. Answer again.",
+  notSent: "It is not known whether the answer arrived. Answer again, or on the page of this question.",
   answered: "Answered: {question}",
   declined: "Declined: {question}",
   gone: "No longer open: {question}",

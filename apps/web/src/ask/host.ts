@@ -10,6 +10,8 @@
 import type { Json, JsonObject } from "@parley/core/form";
 
 export const PROTOCOL_VERSION = "2026-01-26";
+/** A host may ask its user first. */
+const OPEN_LINK_MS = 10_000;
 
 export interface HostCapabilities {
   /** The view may call tools of its server. */
@@ -44,12 +46,12 @@ export interface HostEvents {
 export interface Host {
   readonly capabilities: HostCapabilities;
   readonly context: HostContext;
-  /** Rejects with what the host says. */
-  callTool(name: string, args: JsonObject): Promise<ToolResult>;
-  /** False if the host does not open it. */
+  /** Rejects with what the host says, and if it says nothing within that time. */
+  callTool(name: string, args: JsonObject, withinMs: number): Promise<ToolResult>;
+  /** False if the host does not open it, or does not say so. */
   openLink(url: string): Promise<boolean>;
-  updateModelContext(text: string): Promise<void>;
-  sendMessage(text: string): Promise<void>;
+  updateModelContext(text: string): void;
+  sendMessage(text: string): void;
   resized(size: { readonly width: number; readonly height: number }): void;
 }
 
@@ -59,12 +61,18 @@ export async function connect(events: HostEvents, timeoutMs: number): Promise<Ho
   let lastId = 0;
   // A view does not know where its host is from: hosts put it into frames of an origin of their own.
   const send = (message: object) => window.parent.postMessage({ jsonrpc: "2.0", ...message }, "*");
-  const request = (method: string, params: JsonObject): Promise<JsonObject> => {
+  /** Some hosts declare what they never answer. */
+  const request = (method: string, params: JsonObject, withinMs: number): Promise<JsonObject> => {
     const settled = Promise.withResolvers<JsonObject>();
     lastId += 1;
-    open.set(lastId, settled);
-    send({ id: lastId, method, params });
-    return settled.promise;
+    const id = lastId;
+    open.set(id, settled);
+    send({ id, method, params });
+    const timer = setTimeout(() => settled.reject(new Error(`the host did not answer ${method}`)), withinMs);
+    return settled.promise.finally(() => {
+      clearTimeout(timer);
+      open.delete(id);
+    });
   };
 
   function receive({ source, data }: MessageEvent<unknown>): void {
@@ -72,7 +80,6 @@ export async function connect(events: HostEvents, timeoutMs: number): Promise<Ho
     const { id, method, params, result, error } = data;
     if (typeof method !== "string") {
       const settled = typeof id === "number" ? open.get(id) : undefined;
-      if (typeof id === "number") open.delete(id);
       if (isObject(error)) settled?.reject(new Error(typeof error["message"] === "string" ? error["message"] : "the host refused"));
       else settled?.resolve(isObject(result) ? result : {});
       return;
@@ -91,28 +98,27 @@ export async function connect(events: HostEvents, timeoutMs: number): Promise<Ho
   }
 
   window.addEventListener("message", receive);
-  const timeout = Promise.withResolvers<never>();
-  const timer = setTimeout(() => timeout.reject(new Error("no host answers")), timeoutMs);
-  const initialized = request("ui/initialize", {
-    appInfo: { name: "parley-ask", version: "1" },
-    appCapabilities: {},
-    protocolVersion: PROTOCOL_VERSION,
-  });
-  const { hostCapabilities, hostContext } = await Promise.race([initialized, timeout.promise]).finally(() => clearTimeout(timer));
+  const { hostCapabilities, hostContext } = await request(
+    "ui/initialize",
+    { appInfo: { name: "parley-ask", version: "1" }, appCapabilities: {}, protocolVersion: PROTOCOL_VERSION },
+    timeoutMs,
+  );
   send({ method: "ui/notifications/initialized" });
   return {
     capabilities: (isObject(hostCapabilities) ? hostCapabilities : {}) as HostCapabilities,
     context: (isObject(hostContext) ? hostContext : {}) as HostContext,
-    callTool: async (name, args) => (await request("tools/call", { name, arguments: args })) as ToolResult,
+    callTool: async (name, args, withinMs) => (await request("tools/call", { name, arguments: args }, withinMs)) as ToolResult,
     async openLink(url) {
       try {
-        return (await request("ui/open-link", { url }))["isError"] !== true;
+        return (await request("ui/open-link", { url }, OPEN_LINK_MS))["isError"] !== true;
       } catch {
         return false;
       }
     },
-    updateModelContext: async (text) => void (await request("ui/update-model-context", { content: [{ type: "text", text }] })),
-    sendMessage: async (text) => void (await request("ui/message", { role: "user", content: [{ type: "text", text }] })),
+    // Nothing waits for these.
+    updateModelContext: (text) =>
+      send({ id: (lastId += 1), method: "ui/update-model-context", params: { content: [{ type: "text", text }] } }),
+    sendMessage: (text) => send({ id: (lastId += 1), method: "ui/message", params: { role: "user", content: [{ type: "text", text }] } }),
     resized: (size) => send({ method: "ui/notifications/size-changed", params: { ...size } }),
   };
 }

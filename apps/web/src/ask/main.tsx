@@ -14,6 +14,9 @@ import { contextText, messageText, refusal, texts } from "./texts.ts";
 import { type Became, becameIn, type Waiting, waitingIn } from "./waiting.ts";
 
 const CONNECT_MS = 10_000;
+const ANSWER_MS = 30_000;
+/** The server holds a poll for 50 seconds. */
+const POLL_MS = 75_000;
 /** A view that nobody closes takes a place among the held calls. After this, the person has to ask for more. */
 const FOLLOW_MS = 30 * 60_000;
 const RETRY_MS = { shortest: 2_000, longest: 60_000 };
@@ -102,7 +105,7 @@ async function send(tool: string, { taskId, ask, reply }: Sent): Promise<Became>
   const { callTool, capabilities, updateModelContext } = host;
   const { key, question } = ask;
   sending.add(key);
-  const became = await callTool(tool, { taskId, question: key, ...reply })
+  const became = await callTool(tool, { taskId, question: key, ...reply }, ANSWER_MS)
     .then(becameIn, () => undefined)
     .finally(() => sending.delete(key));
   if (became?.receipt === "accepted" || became?.receipt === "duplicate") {
@@ -115,7 +118,7 @@ async function send(tool: string, { taskId, ask, reply }: Sent): Promise<Became>
     isUntold = true;
     show();
     focusFirst();
-    if (capabilities.updateModelContext) await updateModelContext(contextText(waiting?.called ?? "", taskId)).catch(() => undefined);
+    if (capabilities.updateModelContext) updateModelContext(contextText(waiting?.called ?? "", taskId));
     if (following !== "yes") tellModel();
     return became;
   }
@@ -144,7 +147,11 @@ function focusFirst(): void {
 function tellModel(): void {
   if (!isUntold || !host?.capabilities.message || !waiting) return;
   isUntold = false;
-  void host.sendMessage(messageText(waiting.called, waiting.taskId, waiting.tools.wait)).catch(() => undefined);
+  host.sendMessage(messageText(waiting.called, waiting.taskId, waiting.tools.wait));
+}
+
+function isAllSettled({ asks }: Waiting): boolean {
+  return asks.every(({ key }) => settled.has(key));
 }
 
 /** Polls until the task has ended. The server holds each poll until there is news. */
@@ -158,7 +165,7 @@ async function follow(): Promise<void> {
   while (following === "yes" && waiting && Date.now() < untilMs) {
     try {
       const { taskId, seen } = waiting;
-      const result = await host.callTool(wait, { taskId, seen });
+      const result = await host.callTool(wait, { taskId, seen }, POLL_MS);
       if (following !== "yes") return;
       const now = waitingIn(result, taskId);
       retryMs = RETRY_MS.shortest;
@@ -168,9 +175,11 @@ async function follow(): Promise<void> {
         end = result.isError === true ? filled(texts().failed, { tool: waiting.called }) : filled(texts().done, { tool: waiting.called });
       show();
       if (isAtHeading()) focusFirst();
-      if (!now || now.asks.every(({ key }) => settled.has(key))) tellModel();
+      if (!now || isAllSettled(now)) tellModel();
       if (!now) following = "no";
     } catch {
+      // Nobody tells the view what is asked next, if anything is.
+      if (isAllSettled(waiting)) tellModel();
       await new Promise((resolve) => setTimeout(resolve, retryMs));
       retryMs = Math.min(retryMs * 2, RETRY_MS.longest);
     }

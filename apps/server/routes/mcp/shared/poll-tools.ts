@@ -45,7 +45,9 @@ import { askLines, seenIn, waitingResult, waitsForPeople } from "./waiting-text.
 
 /** How long one call waits. Many clients give up a request after a minute. */
 const POLL_MS = 50_000;
-/** The same for a model that does not say what it has seen: it may be missing a question, and must not poll in a tight loop. */
+/**
+ * The same for a model that does not say what it has seen, or always says the same: it may be missing a question, and must not poll in a tight loop.
+ */
 const BLIND_POLL_MS = 5_000;
 /** Questions that one list shows. */
 const LISTED_MAX = 20;
@@ -112,7 +114,8 @@ const pollTask =
     const [taskId, seen] = [textOf(args, "taskId"), args["seen"]];
     const task = await holdOpen({ services, waits }, taskId, async (watch) => {
       const found = await getOwnTask(services, { taskId, caller });
-      const told = typeof seen === "number" ? { seen, timeoutMs: POLL_MS } : { seen: seenIn(found), timeoutMs: BLIND_POLL_MS };
+      const isBlind = typeof seen !== "number" || isStale(found, { seen, nowMs: services.clock.now() });
+      const told = isBlind ? { seen: seenIn(found), timeoutMs: BLIND_POLL_MS } : { seen, timeoutMs: POLL_MS };
       return await untilNews(route, exchange, { task: found, watch, ...told });
     });
     const { outcome, call } = task;
@@ -127,6 +130,12 @@ const pollTask =
       rung,
     });
   };
+
+/** Whether what the model has not seen is open so long that it was probably told, and says the wrong number. */
+function isStale({ asks, asksOfOthers = [] }: Task, { seen, nowMs }: { readonly seen: number; readonly nowMs: number }): boolean {
+  const unseen = [...asks, ...asksOfOthers].filter(({ since }) => (since?.revision ?? 0) > seen);
+  return unseen.length > 0 && unseen.every(({ askedAtMs }) => nowMs - askedAtMs > BLIND_POLL_MS);
+}
 
 interface Watched {
   readonly task: Task;
@@ -252,7 +261,7 @@ async function passOn(route: FrontEnd, exchange: Exchange, args: JsonObject): Pr
 async function answerInView(route: FrontEnd, exchange: Exchange, args: JsonObject, waits: Pick<Gate, "enter">): Promise<JsonObject> {
   const leave = waits.enter();
   try {
-    const became = await takeAnswer(route, exchange, readAnswer(args, args["action"] === "decline" ? "decline" : "accept"));
+    const became = await takeAnswer(route, exchange, readAnswer(args, readAction(args)));
     const told = toldModel(becameText(became), !isTaken(became));
     const violations = became.type === "invalid" ? { violations: became.violations.map(({ path, message }) => ({ path, message })) } : {};
     return {
@@ -262,6 +271,11 @@ async function answerInView(route: FrontEnd, exchange: Exchange, args: JsonObjec
   } finally {
     leave();
   }
+}
+
+function readAction({ action }: JsonObject): "accept" | "decline" {
+  if (action === "accept" || action === "decline") return action;
+  throw new ParleyError("INVALID_ARGUMENTS", "action must be accept or decline");
 }
 
 function endOf({ end, by, atMs }: SettledRead): JsonObject {
