@@ -33,7 +33,7 @@ export function withoutViews({ views: _views, ...requests }: ClientCapabilities)
   return requests;
 }
 
-/** Who called what, and when; fixed when the task is created, except that a hidden task may get a handle. Small, so that reading a task's state is cheap. */
+/** Who called what, and when; fixed when the task is created, except that a call may end in words (Store.reveal). Small, so that reading a task's state is cheap. */
 export interface CallFacts {
   readonly kind: "tool" | "prompt";
   readonly name: string;
@@ -45,6 +45,7 @@ export interface CallFacts {
   readonly caller?: CallerNames;
   /** The tenant of the principal; absent for the default tenant. */
   readonly tenant?: string;
+  /** What its client can be asked; nothing any more once the call has ended in words (Store.reveal). */
   readonly capabilities: ClientCapabilities;
   readonly createdAtMs: number;
   /** How long the finished task can be read. */
@@ -448,8 +449,8 @@ export type AskRequest =
     }
   /**
    * `page`: the page is Parley's own. `url` is empty in the store, and front ends fill it in. `completedBy`: an event
-   * of the same tool reports that the person is done. With either, a client's `accept` only says that the person
-   * agreed to go there.
+   * of the same tool reports that the person is done; or, never stored, the question has a form, and this is its page, for
+   * clients that show no forms. With any of them, a client's `accept` only says that the person agreed to go there.
    */
   | {
       readonly type: "url";
@@ -457,7 +458,7 @@ export type AskRequest =
       readonly url: string;
       readonly hints?: JsonObject;
       readonly page?: Page;
-      readonly completedBy?: "event";
+      readonly completedBy?: "event" | "form";
       readonly about?: AskAbout;
     }
   /** The params of MCP's `sampling/createMessage`. */

@@ -474,7 +474,7 @@ export function createMemoryStore({
 
     async reveal(taskId) {
       const task = find(taskId);
-      if (task) task.call = { ...task.call, hidden: false };
+      if (task) task.call = { ...task.call, hidden: false, capabilities: {} };
     },
 
     async redeposit({ taskId, key, before, deposit }) {

@@ -117,7 +117,10 @@ export interface TaskStore {
   /** Returns what people did around an ask, the oldest first; empty if nobody did anything, and for an ask that does not exist. */
   thread(taskId: string, key: string): Promise<readonly ThreadEntry[]>;
 
-  /** Gives a hidden task a handle: it is in its owner's list from then on. Changes nothing else, and no other task. */
+  /**
+   * Its call ends in words: gives a hidden task a handle, so that it is in its owner's list from then on, and notes that its client can be asked nothing
+   * any more. Changes nothing else, and no other task.
+   */
   reveal(taskId: string, nowMs: number): Promise<void>;
 
   /** Replaces the deposit of an answer if it still equals `before`. Returns false if it has changed or is gone. */

@@ -83,7 +83,7 @@ export interface Scripts {
   reveal(
     keys: TaskKeys,
     owner: string,
-    args: { taskId: string; before: string; call: string; ownerExpiresAtMs: number; ownerLengthMax: number },
+    args: { taskId: string; before: string; call: string; ownerExpiresAtMs: number | ""; ownerLengthMax: number },
   ): Promise<"revealed" | "overtaken">;
   postpone(keys: TaskKeys, args: { taskId: string; nowMs: number; dueAtMs: number }): Promise<"postponed" | "unchanged">;
   /** Task id, run and share in turn. */

@@ -535,12 +535,12 @@ export function createRedisStore({
         const shown = typeof call === "string" && opened(taskId, () => revealed(codec.of(taskId), call));
         if (!shown) return;
         const became = await acknowledge(
-          scripts.reveal(taskKeys, ownerList.key(taskId, shown.principal), {
+          scripts.reveal(taskKeys, ownerList.key(taskId, shown.listedFor ?? ""), {
             taskId,
             before: call,
             call: shown.call,
             // Tasks that were created after this one are in the list, too.
-            ownerExpiresAtMs: nowMs + OWNER_LIST_MS,
+            ownerExpiresAtMs: shown.listedFor === undefined ? "" : nowMs + OWNER_LIST_MS,
             ownerLengthMax: OWNER_LENGTH_MAX,
           }),
         );

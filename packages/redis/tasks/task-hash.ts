@@ -160,14 +160,22 @@ export function packCall(content: Content, call: Call): { readonly facts: string
   return { facts: content.toStored(JSON.stringify(all)), given: content.seal("given", JSON.stringify(given)) };
 }
 
-/** The packed call of a hidden task as that of a task with a handle, and whose list it belongs to. Undefined if it is not hidden. */
-export function revealed(content: Content, call: string): { readonly call: string; readonly principal: string } | undefined {
+export interface Revealed {
+  readonly call: string;
+  /** In whose list it belongs; undefined if it is there. */
+  readonly listedFor: string | undefined;
+}
+
+/** The packed call as that of a task with a handle whose client can be asked nothing. Undefined if it is that already. */
+export function revealed(content: Content, call: string): Revealed | undefined {
   const end = call.indexOf(FACTS_END);
   const [facts, given] = end === -1 ? [call, ""] : [call.slice(0, end), call.slice(end)];
-  const [kind, name, owner, createdAtMs, flags, ...rest] = parse<PackedFacts>("call", content.fromStored(facts));
-  if ((flags & HIDDEN) === 0) return undefined;
-  const shown = content.toStored(JSON.stringify([kind, name, owner, createdAtMs, flags - HIDDEN, ...rest]));
-  return { call: shown + given, principal: Array.isArray(owner) ? owner[0] : owner };
+  const [kind, name, owner, createdAtMs, flags, letters, ...rest] = parse<PackedFacts>("call", content.fromStored(facts));
+  const isHidden = (flags & HIDDEN) !== 0;
+  const none = packCapabilities({});
+  if (!isHidden && letters === none) return undefined;
+  const shown = content.toStored(JSON.stringify([kind, name, owner, createdAtMs, flags & ~HIDDEN, none, ...rest]));
+  return { call: shown + given, listedFor: !isHidden ? undefined : Array.isArray(owner) ? owner[0] : owner };
 }
 
 /** The arguments of a restart. */
@@ -722,10 +730,10 @@ function packRequest(request: Open["request"]): PackedRequest {
       return request.hints ? ["form", request.message, request.schema, request.hints] : ["form", request.message, request.schema];
     case "url":
       if (request.about) {
-        const { message, url, hints = null, page = null, completedBy = null, about } = request;
-        return ["url", message, url, hints, page, completedBy, about];
+        const { message, url, hints = null, page = null, about } = request;
+        return ["url", message, url, hints, page, request.completedBy === "event" ? "event" : null, about];
       }
-      if (request.completedBy) return ["url", request.message, request.url, request.hints ?? null, null, request.completedBy];
+      if (request.completedBy === "event") return ["url", request.message, request.url, request.hints ?? null, null, "event"];
       if (request.page) return ["url", request.message, request.url, request.hints ?? null, request.page];
       return request.hints ? ["url", request.message, request.url, request.hints] : ["url", request.message, request.url];
     case "sampling":

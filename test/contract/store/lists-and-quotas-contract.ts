@@ -30,18 +30,33 @@ export function listsAndQuotas({ store, newTaskId, life, partitions }: UnderTest
       expect((await page(principal, 5)).nextCursor).toBeUndefined();
     });
 
-    test("contains a hidden task once it is revealed, however often and by whom; nothing else of it changes", async () => {
+    test("contains a hidden task once it is revealed, however often and by whom; its client can be asked nothing then, and nothing else of it changes", async () => {
       const principal = `eve-${newToken()}`;
       const size = anAsk("size");
-      const taskId = await life.parked([size], { principal, hidden: true, arguments: { large: "x".repeat(5_000) }, tenant: "acme" });
+      const capabilities = { elicitation: { form: true, url: false }, sampling: { tools: false }, roots: true };
+      const taskId = await life.parked([size], {
+        principal,
+        hidden: true,
+        capabilities,
+        arguments: { large: "x".repeat(5_000) },
+        tenant: "acme",
+      });
       const before = await life.load(taskId);
       expect((await page(principal, 5)).tasks).toEqual([]);
       await Promise.all([taskId, taskId, newTaskId()].map((id) => store.reveal(id, Date.now())));
       await store.reveal(taskId, Date.now());
       expect((await page(principal, 5)).tasks.map(({ id, hidden }) => [id, hidden])).toEqual([[taskId, false]]);
-      expect(await life.load(taskId)).toEqual({ ...before, call: { ...before?.call, hidden: false } });
+      expect(await life.load(taskId)).toEqual({ ...before, call: { ...before?.call, hidden: false, capabilities: {} } });
       // Its arguments are still there for its runs.
       expect((await store.recorded(taskId))?.task.call).toHaveProperty("arguments", { large: "x".repeat(5_000) });
+    });
+
+    test("contains a task with a handle once, also if its call ends in words", async () => {
+      const principal = `una-${newToken()}`;
+      const taskId = await life.create({ principal, hidden: false, capabilities: { sampling: { tools: true } } });
+      await store.reveal(taskId, Date.now());
+      expect((await page(principal, 5)).tasks.map(({ id }) => id)).toEqual([taskId]);
+      expect((await life.load(taskId))?.call).toMatchObject({ hidden: false, capabilities: {} });
     });
 
     test("contains of each task the fields that a list shows, and nothing large", async () => {

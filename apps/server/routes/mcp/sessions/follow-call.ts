@@ -24,7 +24,7 @@ import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
 import { readFeedPage } from "../shared/feed-pages.ts";
 import { unlessAway } from "../shared/unless-redis-away.ts";
-import { mustBeTold, waitingResult } from "../shared/waiting-text.ts";
+import { mustBeTold, revealed, waitingResult } from "../shared/waiting-text.ts";
 import type { CallCursor, ResultCursor } from "./event-ids.ts";
 import { EMPTY_FEED, nextChange, type StreamOver } from "./follow-call/next-change.ts";
 import { createQuestions } from "./follow-call/questions.ts";
@@ -121,10 +121,7 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
       }
       // What the client can be asked is asked first: its question is gone once the call has ended.
       if (isTold && mustBeTold(task, step) && !task.asks.some(questions.canAsk)) {
-        // Without a handle, its client could not find the task again.
-        const hasHandle =
-          !task.call.hidden || (await unlessAway(() => services.store.reveal(task.id, services.clock.now()).then(() => true)));
-        if (hasHandle) return answered(inWords(step.rung));
+        if (await revealed(services, task)) return answered(inWords(step.rung));
       }
       // What could not be asked is asked after the next look at the task.
       await unlessAway(() => (hold && !isJoined ? questions.askOnHeldStream(task, hold) : questions.ask(task)));

@@ -3,13 +3,14 @@
  *
  * The sentences are short and say what to do, in order: small models follow that, and invent an answer where a text leaves room for one.
  */
-import { type Ask, cut, isForClientOnly, isFinished, type JsonObject, noteShown, type Task, type Tool } from "@parley/core";
+import { type Ask, cut, isForClientOnly, isFinished, type JsonObject, noteShown, type Services, type Task, type Tool } from "@parley/core";
 import { isInWords, messageOf, namesOf, type Rung, type Step } from "@parley/protocol";
 import type { Exchange } from "../../../front-end/exchange.ts";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
 import type { Ladder } from "../../../front-end/ladder.ts";
 import { viewedAsk } from "./ask-view.ts";
 import { isForModel } from "./asks-for-models.ts";
+import { unlessAway } from "./unless-redis-away.ts";
 import { viewTools } from "./view-tools.ts";
 
 const QUESTIONS_MAX = 3;
@@ -68,6 +69,20 @@ export function mustBeTold(task: Task, { rung, fallsToText }: Step): boolean {
   return (
     fallsToText && task.status === "input_required" && ownOf(task).length > 0 && !task.asks.some(({ request }) => isForClientOnly(request))
   );
+}
+
+/**
+ * Lets the call end in words. Without a handle, its client could not find the task again; and it can be asked nothing any more, so what a run asks its
+ * model or its folders from now on ends at once. Returns false while Redis is away.
+ */
+export async function revealed({ store, clock }: Pick<Services, "store" | "clock">, { id, call }: Task): Promise<boolean> {
+  if (!call.hidden && Object.keys(call.capabilities).length === 0) return true;
+  return (await unlessAway(() => store.reveal(id, clock.now()).then(() => true))) === true;
+}
+
+/** Put to the user, who is told of it in words: the client cannot be asked it. */
+export function hasToTell(task: Task, canAsk: (ask: Ask) => boolean): boolean {
+  return ownOf(task).some((ask) => ask.elsewhere === true || !canAsk(ask));
 }
 
 /** Whether people are asked. */

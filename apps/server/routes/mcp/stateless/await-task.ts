@@ -8,6 +8,7 @@ import {
   type Ask,
   canBeAsked,
   cancelTask,
+  declareUnavailable,
   findTask,
   heardTask,
   isFinished,
@@ -24,7 +25,7 @@ import { feedPages, readFeedPage } from "../shared/feed-pages.ts";
 import { increased, stillWaiting } from "../shared/still-waiting.ts";
 import { unlessAway } from "../shared/unless-redis-away.ts";
 import { abandon, CLIENT_CLOSED } from "./abandon.ts";
-import { mustBeTold, waitingResult } from "../shared/waiting-text.ts";
+import { hasToTell, mustBeTold, revealed, waitingResult } from "../shared/waiting-text.ts";
 import { askCaller, handOver } from "./ask-caller.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
@@ -48,9 +49,18 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
   // What the client can be asked is asked first: its question is gone once the call has ended.
   const canAsk = ({ request }: Ask) => canBeAsked(request, exchange.client.capabilities);
   const isTold = () => !isFinished(seen.status) && !seen.asks.some(canAsk) && (isText || mustBeTold(seen, called));
-  // Without a handle, a client that is told in words could not find the task again. While Redis is away, its call waits.
-  const reveal = () => unlessAway(() => services.store.reveal(task.id, services.clock.now()).then(() => true));
-  const isReady = async () => needsCaller(seen) && (!isTold() || !seen.call.hidden || (await reveal()) === true);
+  /** For the model or the folders of a client that declared none, while it has to be told of something in words. */
+  const askedInVain = () =>
+    called.fallsToText && hasToTell(seen, canAsk) ? seen.asks.filter((ask) => isForClientOnly(ask.request) && !canAsk(ask)) : [];
+  const isReady = async () => {
+    const inVain = askedInVain();
+    if (inVain.length > 0) {
+      // They end as in a session, and the call goes on without them.
+      await unlessAway(() => Promise.all(inVain.map(({ key }) => declareUnavailable(services, { taskId: task.id, caller, door, key }))));
+      return false;
+    }
+    return needsCaller(seen) && (!isTold() || (await revealed(services, seen)));
+  };
   const inWords = () => {
     const tool = exchange.catalogue.tools.get(called.name);
     return called.encodeResult(waitingResult(route, exchange, { task: seen, tool, rung: called.rung }));
@@ -103,7 +113,10 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       if (isOver) break;
       if (timedOut) {
         // Other people are asked and may take days: the client comes back later.
-        if (isText) return inWords();
+        if (isText) {
+          await revealed(services, seen);
+          return inWords();
+        }
         if (seen.asksOfOthers) return await handOver(route, called, exchange, { task: seen, feedCursor: feed.cursor });
         if (task.call.hidden) await cancelTask(services, { taskId: task.id, caller, door, reason: "The call took too long." });
         throw new ParleyError("CALL_TIMEOUT", `${called.name} did not finish within ${times.callTimeoutMs} ms`);
