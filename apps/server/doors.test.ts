@@ -119,7 +119,7 @@ test("where a deployment forbids to ask during the call, every client is told in
   const found = await table(["task", "apps", "text"]);
   expect(found).not.toMatch(/error|unknown/);
   expect(found).toContain("| forms | page | words | status | words |");
-  expect(found).toContain("| pages | form | words | status | words |");
+  expect(found).toContain("| pages | form | words | page | words |");
 });
 
 test("what each client is shown of each question is what docs/dialects.md says", async () => {

@@ -65,6 +65,20 @@ describe("the rung of a request", () => {
     expect(stepOf(climber, allowed).fallsToText).toBe(falls);
   });
 
+  test.each<[string, Climber, ReadonlySet<Rung>, boolean]>([
+    ["a session with pages only", client({ shows: URL_ONLY }), all, true],
+    ["a 2026 client with pages only", client({ asksBy: "input_required", shows: URL_ONLY }), all, true],
+    ["a client with tasks and pages only", client({ takesTask: true, shows: URL_ONLY }), all, true],
+    ["a prompt of a session with pages only", client({ calls: "prompt", shows: URL_ONLY }), all, true],
+    ["a session with pages only, if text is forbidden", client({ shows: URL_ONLY }), without("text"), true],
+    ["a session with pages only that is told everything in words", client({ shows: URL_ONLY }), without("held"), false],
+    ["a session with both", client({ shows: { form: true, url: true } }), all, false],
+    ["a session with forms", client({ shows: FORM }), all, false],
+    ["a session with tools only", client({}), all, false],
+  ])("%s: forms are asked by their pages: %s", (_name, climber, allowed, byPage) => {
+    expect(stepOf(climber, allowed).formsByPage).toBe(byPage);
+  });
+
   test.each<[Rung | undefined, boolean]>([
     ["task", true],
     ["input_required", true],

@@ -7,8 +7,9 @@
  *   apps            the same words as below, and the host of the client shows the questions in a view of this server (MCP Apps)
  *   text            the result of the call says in words what is open, until when, and where to answer
  *
- * The first rung that the client can use and the deployment allows is taken. Nothing else decides it. A client on `input_required` or `held` that shows
- * forms and no pages, or pages and no forms, is told in words, too, once a question comes that it does not show.
+ * The first rung that the client can use and the deployment allows is taken. Nothing else decides it. A client that shows pages and no forms is sent to
+ * the page of a form. One on `input_required` or `held` that shows forms and no pages, or pages and no forms, is told in words, too, once a question comes
+ * that it cannot be asked.
  */
 import type { ClientCapabilities } from "@parley/core";
 
@@ -35,13 +36,19 @@ export interface Step {
   readonly rung: Rung | undefined;
   /** What cannot be asked on the rung is told in words, and the call goes on as a task that its client polls. */
   readonly fallsToText: boolean;
+  /** What has a form is asked by its page: the client shows pages, and no forms. */
+  readonly formsByPage: boolean;
 }
 
 export function stepOf(climber: Climber, allowed: ReadonlySet<Rung>): Step {
   const { shows, calls } = climber;
   const rung = rungOf(climber, allowed);
   const isDuringCall = rung === "input_required" || rung === "held";
-  return { rung, fallsToText: isDuringCall && calls === "tool" && shows.form !== shows.url && allowed.has("text") };
+  return {
+    rung,
+    fallsToText: isDuringCall && calls === "tool" && shows.form !== shows.url && allowed.has("text"),
+    formsByPage: (isDuringCall || rung === "task") && shows.url && !shows.form,
+  };
 }
 
 /** See Step.rung. */

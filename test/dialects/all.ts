@@ -4,6 +4,7 @@ import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { tasks2025, tasks2026 } from "./clients/ext-tasks.ts";
 import { startPython } from "./clients/python.ts";
 import { proposal1869, sendInput } from "./clients/raw.ts";
+import { pagesOnly } from "./clients/pages-only.ts";
 import { blocking, experimentalTasks } from "./clients/sdk-v1.ts";
 import { blockingV2, inputRequired } from "./clients/sdk-v2.ts";
 import { toolsOnly } from "./clients/tools-only.ts";
@@ -26,6 +27,7 @@ const TYPESCRIPT: readonly Dialect[] = [
   proposal1869,
   sendInput,
   ...toolsOnly,
+  ...pagesOnly,
 ];
 
 export interface Dialects {

@@ -6,6 +6,8 @@ export interface Question {
   readonly message: string;
   /** Of a form, in the words of the revision. */
   readonly requestedSchema?: { readonly properties?: object };
+  /** Of a page to visit. */
+  readonly url?: string;
 }
 
 export interface Call {

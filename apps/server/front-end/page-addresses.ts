@@ -68,25 +68,29 @@ function pathOf(key: string): string {
 
 /** Services whose tasks carry the addresses of their pages, whether a task is read or known from a wake-up. */
 export function withPageAddresses<S extends Pick<Services, "store" | "wakeUps">>(services: S, { urlOf }: Pick<PageAddresses, "urlOf">): S {
+  return withAsks(services, (taskId, ask) => {
+    const { key, request, route = { taskId, key } } = ask;
+    if (request.type !== "url" || !request.page) return ask;
+    // The page belongs to the task that asks, which may be a child of this one.
+    return { ...ask, request: { ...request, url: urlOf(route.taskId, route.key) } };
+  });
+}
+
+/** Services whose tasks have each ask as `shown` makes it, whether a task is read or known from a wake-up. What `shown` does not change stays the same. */
+export function withAsks<S extends Pick<Services, "store" | "wakeUps">>(services: S, shown: (taskId: string, ask: Ask) => Ask): S {
   const { store, wakeUps } = services;
 
-  function addressed(taskId: string, ask: Ask): Ask {
-    if (ask.request.type !== "url" || !ask.request.page) return ask;
-    // The page belongs to the task that asks, which may be a child of this one.
-    const at = ask.route ?? { taskId, key: ask.key };
-    return { ...ask, request: { ...ask.request, url: urlOf(at.taskId, at.key) } };
+  function withShown(task: Task | undefined): Task | undefined {
+    if (!task) return task;
+    const asks = task.asks.map((ask) => shown(task.id, ask));
+    return asks.every((ask, index) => ask === task.asks[index]) ? task : { ...task, asks };
   }
 
-  function withAddresses(task: Task | undefined): Task | undefined {
-    if (!task?.asks.some(({ request }) => request.type === "url")) return task;
-    return { ...task, asks: task.asks.map((ask) => addressed(task.id, ask)) };
-  }
-
-  const load: TaskStore["load"] = async (taskId) => withAddresses(await store.load(taskId));
+  const load: TaskStore["load"] = async (taskId) => withShown(await store.load(taskId));
   const watch: WakeUps["watch"] = (taskId, onChange) =>
     wakeUps.watch(taskId, (change) => {
       const apply = change?.apply;
-      onChange(apply ? { ...change, apply: (task) => withAddresses(apply(task)) } : change);
+      onChange(apply ? { ...change, apply: (task) => withShown(apply(task)) } : change);
     });
   // Prototypes, not lists of methods: a method that is added later is inherited too.
   return {

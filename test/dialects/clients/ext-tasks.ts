@@ -1,5 +1,5 @@
 /** The official client of the tasks extension: as the command line uses it, and over a connection of 2025-11-25. */
-import { Client } from "@modelcontextprotocol/client";
+import { Client, type ClientCapabilities } from "@modelcontextprotocol/client";
 import { createTaskSessionFromClient, type TaskEnabledSession, type ToolExecution } from "@modelcontextprotocol/ext-tasks/client";
 import { connect, type Respond } from "../../../apps/cli/client/connect.ts";
 import { openPipe } from "../../support/pipe.ts";
@@ -19,11 +19,11 @@ export const tasks2026: Dialect = {
   run: (call) => run(call, connect2026),
 };
 
-export const tasks2025: Dialect = {
-  name: "ext-tasks, 2025-11-25",
-  cannot: {},
-  run: (call) => run(call, connect2025),
-};
+export const tasks2025 = tasks2025By("ext-tasks, 2025-11-25", { elicitation: { form: {}, url: {} } });
+
+export function tasks2025By(name: string, capabilities: ClientCapabilities): Dialect {
+  return { name, cannot: {}, run: (call) => run(call, (url, respond) => connect2025(url, respond, capabilities)) };
+}
 
 async function connect2026(url: string, respond: Respond): Promise<Connection> {
   const piped = behindPipe(url);
@@ -54,11 +54,8 @@ async function connect2026(url: string, respond: Respond): Promise<Connection> {
   };
 }
 
-async function connect2025(url: string, respond: Respond): Promise<Connection> {
-  const client = new Client(
-    { name: "oracle", version: "2" },
-    { capabilities: { elicitation: { form: {}, url: {} } }, supportedProtocolVersions: ["2025-11-25"] },
-  );
+async function connect2025(url: string, respond: Respond, capabilities: ClientCapabilities): Promise<Connection> {
+  const client = new Client({ name: "oracle", version: "2" }, { capabilities, supportedProtocolVersions: ["2025-11-25"] });
   await client.connect(transportTo(url));
   const session = createTaskSessionFromClient(client, { endpointId: url, onInputRequest: respond });
   return {

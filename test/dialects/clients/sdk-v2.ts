@@ -10,12 +10,17 @@ async function connect({ url, respond }: Pick<Call, "url" | "respond">, options:
   return client;
 }
 
-export function blockingV2(version: string): Dialect {
+/** A client under another name, which declares something else. */
+export interface Variant extends Pick<ClientOptions, "capabilities"> {
+  readonly name?: string;
+}
+
+export function blockingV2(version: string, { name = `sdk v2, ${version}`, ...options }: Variant = {}): Dialect {
   return {
-    name: `sdk v2, ${version}`,
+    name,
     cannot: {},
     async run(call) {
-      const client = await connect(call, { supportedProtocolVersions: [version] });
+      const client = await connect(call, { supportedProtocolVersions: [version], ...options });
       if (client.getNegotiatedProtocolVersion() !== version) throw new Error(`${version} was not agreed on`);
       const leave = new AbortController();
       try {
@@ -41,25 +46,30 @@ export function blockingV2(version: string): Dialect {
 
 const MODERN: ClientOptions = { versionNegotiation: { mode: { pin: "2026-07-28" } } };
 
-export const inputRequired: Dialect = {
-  name: "sdk v2, 2026-07-28 without tasks",
-  ...WITHOUT_TASKS,
-  async run(call) {
-    const client = await connect(call, MODERN);
-    const leave = new AbortController();
-    try {
-      if (call.meanwhile === "leave") return await comeBack(client, call);
-      const called = client.callTool({ name: call.tool, arguments: { ...call.args } }, { signal: leave.signal }).then(toldBy, failedWith);
-      if (call.meanwhile === "cancel") {
-        await call.asked;
-        leave.abort();
+export const inputRequired = inputRequiredBy({ name: "sdk v2, 2026-07-28 without tasks" });
+
+export function inputRequiredBy({ name, ...declared }: Variant & { readonly name: string }): Dialect {
+  const options = { ...MODERN, ...declared };
+  return {
+    name,
+    ...WITHOUT_TASKS,
+    async run(call) {
+      const client = await connect(call, options);
+      const leave = new AbortController();
+      try {
+        if (call.meanwhile === "leave") return await comeBack(client, call, options);
+        const called = client.callTool({ name: call.tool, arguments: { ...call.args } }, { signal: leave.signal }).then(toldBy, failedWith);
+        if (call.meanwhile === "cancel") {
+          await call.asked;
+          leave.abort();
+        }
+        return await called;
+      } finally {
+        await client.close();
       }
-      return await called;
-    } finally {
-      await client.close();
-    }
-  },
-};
+    },
+  };
+}
 
 interface InputRequired {
   readonly resultType?: string;
@@ -68,12 +78,12 @@ interface InputRequired {
 }
 
 /** Another client retries the call with what the first one was given. */
-async function comeBack(client: Client, call: Call): Promise<Told> {
+async function comeBack(client: Client, call: Call, options: ClientOptions): Promise<Told> {
   const params = { name: call.tool, arguments: { ...call.args } };
   const first = (await client.callTool(params, { allowInputRequired: true })) as InputRequired;
   const url = await call.vanish();
   await client.close();
-  const again = await connect({ ...call, url }, MODERN);
+  const again = await connect({ ...call, url }, options);
   try {
     call.back();
     const inputResponses: Record<string, unknown> = {};

@@ -28,6 +28,7 @@ import {
   type SessionIntent,
   type SessionMessage,
 } from "@parley/protocol/sessions";
+import { withFormPages } from "../../../front-end/form-pages.ts";
 import { type Gate, gate, gates } from "../../../front-end/gate.ts";
 import { signatures } from "../../../seals/signatures.ts";
 import { Outlet, sendJson } from "../../../streams/outlet.ts";
@@ -64,6 +65,8 @@ class Refused extends Error {
 /** The action of opening or resuming each kind of stream. */
 const STREAMS = { standalone: "standalone", call: "resumeCall", result: "resumeResult" } as const;
 
+const STREAMED = { acceptsStream: true };
+
 function actionsOf(message: SessionMessage): readonly Action[] {
   switch (message.type) {
     case "request":
@@ -91,6 +94,13 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     eventIds: eventIds(signed),
     encoders: new Map(SESSION_DIALECTS.map((dialect) => [dialect.version, dialect.encoder(facts)])),
   };
+  const pagesRoute: SessionRoute = { ...route, services: withFormPages(route.services, route.ladder) };
+
+  /** The same for everything that a session receives: its calls, its tasks and its replies. */
+  function routeOf(context: SessionContext): SessionRoute {
+    const { formsByPage } = stepInSession(route, { ...context, channel: STREAMED }, { takesTask: true, calls: "tool" });
+    return formsByPage ? pagesRoute : route;
+  }
 
   async function contextOf(request: FastifyRequest): Promise<SessionContext> {
     const sessionId = headerValue(request.headers, "mcp-session-id");
@@ -116,7 +126,7 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     // Whatever its streams will allow, it must read here that there are resources.
     const rung = capabilities.views === true && route.ladder.rungs.has("apps") ? "apps" : undefined;
     const offered = offeredOn(
-      { rung, fallsToText: false },
+      { rung, fallsToText: false, formsByPage: false },
       { catalogue: request.catalogue, intent: { type: "discover" }, ladder: route.ladder },
     );
     const owner = { principal, ...(tenant !== DEFAULT_TENANT && { tenant }) };
@@ -138,7 +148,8 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     const step = stepInSession(route, { ...context, channel: answering.channel }, { takesTask: false, calls: "tool" });
     const catalogue = offeredOn(step, { catalogue: context.catalogue, intent, ladder: route.ladder });
     const exchange: SessionExchange = { ...context, catalogue, door, id, method, wants: wantsOf(context, wants), ...answering };
-    await answer(route, exchange, { intent, handle: () => dispatch(route, intent, exchange) });
+    const asking = routeOf(context);
+    await answer(asking, exchange, { intent, handle: () => dispatch(asking, intent, exchange) });
   }
 
   interface Messages {
@@ -155,7 +166,9 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
     const others = messages.filter((message) => message.type === "response" || message.type === "notification");
     const received = Promise.all(
       others.map(async (message) => {
-        if (message.type === "response") await receiveReply(route, context, message, reading);
+        const asking = routeOf(context);
+        // What was read does not say that the client was shown a page.
+        if (message.type === "response") await receiveReply(asking, context, message, asking === route ? reading : undefined);
         else if (message.notice) await receiveNotice(route, context, message.notice);
       }),
     );
@@ -227,8 +240,8 @@ export function sessionFamily({ frontEnd, facts, keys, outletOptions: options }:
       throw new Refused(405, "nothing follows: the event with this Last-Event-ID ended its stream");
     }
     if (!(await permitted(frontEnd, request, reply, { actions: [{ type: STREAMS[cursor?.stream ?? "standalone"] }] }))) return;
-    if (cursor === undefined || cursor.stream === "standalone") await openStandalone(route, context, outlet, cursor);
-    else await resumeCall(route, context, { cursor, channel: outlet });
+    if (cursor === undefined || cursor.stream === "standalone") await openStandalone(routeOf(context), context, outlet, cursor);
+    else await resumeCall(routeOf(context), context, { cursor, channel: outlet });
   }
 
   async function end(request: FastifyRequest, reply: FastifyReply): Promise<void> {

@@ -5,10 +5,14 @@ import type { SessionExchange, SessionRoute } from "./session-route.ts";
 const FORM = { type: "form", message: "", schema: {} } as const;
 const URL = { type: "url", message: "", url: "" } as const;
 
+interface Answered extends Pick<SessionExchange, "session" | "dialect"> {
+  readonly channel: Pick<SessionExchange["channel"], "acceptsStream">;
+}
+
 /** The step of a request in this session, by what its client declared when it began and accepts as a response. */
 export function stepInSession(
   route: Pick<SessionRoute, "ladder" | "services">,
-  { session: { capabilities }, dialect, channel: { acceptsStream } }: Pick<SessionExchange, "session" | "dialect" | "channel">,
+  { session: { capabilities }, dialect, channel: { acceptsStream } }: Answered,
   climber: Pick<Climber, "takesTask" | "calls">,
 ): Step {
   // Its questions come on a stream.

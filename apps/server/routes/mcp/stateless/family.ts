@@ -7,6 +7,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { invalidRequest } from "@parley/protocol";
 import { STATELESS_DIALECTS, statelessDialect } from "@parley/protocol/stateless";
+import { withFormPages } from "../../../front-end/form-pages.ts";
 import { requestStates } from "../../../seals/request-state.ts";
 import { Outlet, sendJson } from "../../../streams/outlet.ts";
 import { answer } from "../shared/answer.ts";
@@ -19,6 +20,7 @@ import type { StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 export function statelessFamily({ frontEnd, facts, keys, outletOptions }: FamilyDeps): Family {
   const route: StatelessRoute = { ...frontEnd, states: requestStates(keys) };
+  const pagesRoute: StatelessRoute = { ...route, services: withFormPages(route.services, route.ladder) };
   const encoders = new Map(STATELESS_DIALECTS.map((dialect) => [dialect.version, dialect.encoder(facts)]));
 
   async function post(request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -48,7 +50,8 @@ export function statelessFamily({ frontEnd, facts, keys, outletOptions }: Family
       encode,
       channel,
     };
-    await answer(route, exchange, { intent, handle: () => dispatch(route, intent, exchange) });
+    const asking = step.formsByPage ? pagesRoute : route;
+    await answer(asking, exchange, { intent, handle: () => dispatch(asking, intent, exchange) });
   }
 
   /** Without sessions, there is no stream to open with GET and no session to end with DELETE. */
