@@ -152,7 +152,7 @@ export async function createTasklessCalls(post: Callers, now: () => number): Pro
       if (!chosen || signal.aborted) return undefined;
       const sent: Sent = {
         ...call,
-        capabilities: askable({ capabilities, hidden }),
+        capabilities: askable({ capabilities, hidden, kind }),
         id: randomUUID(),
         from: post.id,
         upstream: upstream.name,

@@ -1,5 +1,5 @@
 /** A tool of an upstream as Parley runs it, with an upstream whose replies the test sets. */
-import type { Answer, AskOptions, AskRequest, CallFacts, Effects, JsonObject } from "@parley/core";
+import type { Answer, AskOptions, AskRequest, Effects, JsonObject } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { askable } from "../wire/call-request.ts";
 import type { Calls, Lead } from "../call/calls.ts";
@@ -142,10 +142,27 @@ describe("a question", () => {
     expect(leads.at(-1)?.request.round?.responses).toEqual({ confirm: { action: "unavailable" } });
   });
 
-  test("can be asked of any client with a handle of the task, and otherwise of a client that declared the capability", () => {
-    const call = { capabilities: { sampling: { tools: false } } } as unknown as CallFacts;
-    expect(askable({ ...call, hidden: false })).toEqual({ sampling: { tools: false }, elicitation: { form: true, url: true } });
-    expect(askable({ ...call, hidden: true })).toEqual({ sampling: { tools: false } });
+  test.each([
+    ["a call with a handle", false, "tool", {}, { form: true, url: true }],
+    ["a call whose client declared nothing", true, "tool", {}, undefined],
+    [
+      "a call whose client shows forms, and is told of pages",
+      true,
+      "tool",
+      { elicitation: { form: true, url: false } },
+      { form: true, url: true },
+    ],
+    [
+      "a call whose client shows pages, and is sent to those of forms",
+      true,
+      "tool",
+      { elicitation: { form: false, url: true } },
+      { form: true, url: true },
+    ],
+    ["a prompt, which is told in no words", true, "prompt", { elicitation: { form: true, url: false } }, { form: true, url: false }],
+  ] as const)("can be asked in %s", (_what, hidden, kind, declared, elicitation) => {
+    const capabilities = { sampling: { tools: false }, ...declared };
+    expect(askable({ hidden, kind, capabilities })).toEqual({ sampling: { tools: false }, ...(elicitation && { elicitation }) });
   });
 });
 

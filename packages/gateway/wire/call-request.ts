@@ -44,10 +44,11 @@ export interface Round {
 
 /**
  * What can be asked in this call: all that its client declared. If the client got a handle on the task, forms and pages can be asked as well,
- * because another client of the owner, or the command line, can answer them.
+ * because another client of the owner, or the command line, can answer them. A client that shows one of them is told of the other by a page, or in words.
  */
-export function askable({ capabilities, hidden }: Pick<CallFacts, "capabilities" | "hidden">): ClientCapabilities {
-  return hidden ? capabilities : { ...capabilities, elicitation: { form: true, url: true } };
+export function askable({ capabilities, hidden, kind }: Pick<CallFacts, "capabilities" | "hidden" | "kind">): ClientCapabilities {
+  const showsOne = kind === "tool" && (capabilities.elicitation?.form === true || capabilities.elicitation?.url === true);
+  return hidden && !showsOne ? capabilities : { ...capabilities, elicitation: { form: true, url: true } };
 }
 
 export function callParams({ tool, args, traceparent, round }: CallRequest, meta: object): object {
