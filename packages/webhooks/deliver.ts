@@ -14,17 +14,7 @@
  * One worker does it: it holds a claim, which runs out if the worker dies. A worker that was paused for longer may post
  * once more what another has posted: the id is the same.
  */
-import {
-  type Caller,
-  type Claims,
-  type Clock,
-  type Log,
-  type OccurrenceFeed,
-  type OccurrenceFilter,
-  type OccurrenceServices,
-  type Operator,
-  type Turn,
-} from "@parley/core";
+import type { Caller, Claims, Clock, Log, OccurrenceFeed, OccurrenceFilter, OccurrenceServices, Operator, Turn } from "@parley/core";
 import { hash, type KeyObject, randomUUID } from "node:crypto";
 import { post, type Posted } from "./post.ts";
 import { signatureOf } from "./sign.ts";

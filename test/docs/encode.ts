@@ -1,5 +1,5 @@
 /** Sends a question of a generator tool to a client of each revision, and answers it. */
-import { type Ask, type Json, type JsonObject } from "@parley/core";
+import type { Ask, Json, JsonObject } from "@parley/core";
 import { SESSION_DIALECTS } from "@parley/protocol/sessions";
 import { STATELESS_DIALECTS } from "@parley/protocol/stateless";
 import { type Yielded, defineTool } from "@parley/sdk";

@@ -3,7 +3,7 @@
  * scripts that make them, everything else here. An exporter reads the records and chains them
  * (docs/adr/0013-the-chain-is-made-outside.md).
  */
-import { type Audit, type AuditFact, type Log } from "@parley/core";
+import type { Audit, AuditFact, Log } from "@parley/core";
 import type { Redis } from "ioredis";
 import { type Keys, partitionOf } from "../keys.ts";
 import { defineScripts } from "../scripts/scripts.ts";

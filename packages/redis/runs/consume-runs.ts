@@ -4,7 +4,7 @@
  * The run queue makes runs fast; the sweeps make them certain (sweeps.ts).
  */
 import { randomBytes } from "node:crypto";
-import { type Called, type Log, type RunCause, type RunRef } from "@parley/core";
+import type { Called, Log, RunCause, RunRef } from "@parley/core";
 import { type Job, type Telemetry, Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { RedisWakeUps } from "../wake-ups/wake-ups.ts";

@@ -1,5 +1,5 @@
 /** Tasks that ended without their result, and the last run that compensates them. */
-import { type KeyedEntry } from "@parley/core";
+import type { KeyedEntry } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { until } from "../../support/until.ts";
 import { anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newToken, WEEK_MS } from "../builders.ts";

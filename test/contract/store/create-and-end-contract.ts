@@ -1,5 +1,5 @@
 /** A task from its creation to its end, and when it expires. */
-import { type Call, type ClientCapabilities } from "@parley/core";
+import type { Call, ClientCapabilities } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { until } from "../../support/until.ts";
 import { accept, aCall, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newToken, WEEK_MS } from "../builders.ts";

@@ -1,5 +1,5 @@
 /** Events: another system reports each of them once. */
-import { type Open } from "@parley/core";
+import type { Open } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { accept, anAsk, anEvent, aWithdrawal, HOUR_MS, LEASE_MS } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";

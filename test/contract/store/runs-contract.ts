@@ -1,5 +1,5 @@
 /** Runs: who holds a task, what a run writes, and what the next one reads. */
-import { type Entry, type KeyedEntry, type ParkRequest } from "@parley/core";
+import type { Entry, KeyedEntry, ParkRequest } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { accept, aCall, anAsk, aStep, GRACE_MS, HOUR_MS, LEASE_MS, newToken } from "../builders.ts";
 import { sealedFor, type UnderTest } from "./under-test.ts";

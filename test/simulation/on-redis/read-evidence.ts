@@ -4,7 +4,7 @@
  * A change counts from when it was sent, if it has happened at all: its consequences come later. One whose sender died before it knew
  * is told from what later runs found. A run counts from when its `begin` was answered.
  */
-import { type Answer, type AnswerRequest, type Entry, type KeyedEntry, type ParkRequest, type Task } from "@parley/core";
+import type { Answer, AnswerRequest, Entry, KeyedEntry, ParkRequest, Task } from "@parley/core";
 import { createProcess, type Process } from "../process.ts";
 import type { Effect, Program } from "../program.ts";
 import type { Stage } from "../interpret.ts";

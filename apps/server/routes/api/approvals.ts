@@ -1,5 +1,5 @@
 /** What became of the calls that rules made wait for approval. */
-import { type ReportedRule } from "@parley/approvals";
+import type { ReportedRule } from "@parley/approvals";
 import { APPROVAL_DAYS_MAX, type Caller, lackedScopes, noteAudit, SCOPES, type StandingApproval } from "@parley/core";
 import { z } from "zod";
 import { DOOR, operation, type Operation } from "./operation.ts";
