@@ -9,6 +9,7 @@
 import { availableParallelism } from "node:os";
 
 import { defineConfig } from "vitest/config";
+import "./test/support/compile-cache.ts";
 
 const everywhere = ["packages", "apps", "test", "bench"];
 const files = (ending: string): string[] => everywhere.map((folder) => `${folder}/**/*${ending}`);

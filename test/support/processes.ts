@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { COMPILE_CACHE } from "./compile-cache.ts";
 import { until } from "./until.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -68,7 +69,7 @@ export async function logged(launched: Launched, message: string): Promise<LogLi
 function launch(script: string, env: Readonly<Record<string, string>>, root: string): Launched {
   const child = spawn(process.execPath, [script], {
     cwd: root,
-    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], PARLEY_LOG_LEVEL: "info", ...env },
+    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], NODE_COMPILE_CACHE: COMPILE_CACHE, PARLEY_LOG_LEVEL: "info", ...env },
     stdio: ["ignore", "ignore", "pipe"],
   });
   const logs: LogLine[] = [];
