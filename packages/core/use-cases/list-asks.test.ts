@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { callerNamed } from "../callers/caller.fixture.ts";
 import type { Caller } from "../callers/caller.ts";
+import { ASK_ORDERS, placeMs } from "../callers/open-asks.ts";
 import { answerTask } from "./answer-task.ts";
 import { alice, anAsk, bob, HOUR, inMemory, NOW_MS } from "./in-memory.fixture.ts";
 import { ASK_SUMMARY_CHARS, countAsks, listAsks } from "./list-asks.ts";
@@ -108,6 +109,39 @@ describe("a list of asks", () => {
       expect(seen).toStrictEqual(order === "oldest" ? sorted : sorted.toReversed());
     },
   );
+
+  test("reads little more than it shows, however many tasks of the caller's own and of others' wait, in every order", async () => {
+    const { services, put } = inMemory();
+    const drawn = (index: number, salt: number) => (index * 7_919 + salt * 104_729) % 997;
+    const known = new Map<string, ReturnType<typeof anAsk>>();
+    for (let index = 0; index < 400; index += 1) {
+      const times = { askedAtMs: NOW_MS + drawn(index, 1), deadlineMs: NOW_MS + HOUR + drawn(index, 2) };
+      const about = { ...(index % 3 === 0 && { dueMs: drawn(index, 3) }), ...(index % 5 === 0 && { priority: "urgent" as const }) };
+      const request = { type: "form", message: "?", schema: { type: "object" }, about } as const;
+      const ask = anAsk(`k${index}`, { ...times, request, ...(index % 4 === 0 && { audience: finance }) });
+      known.set(`k${index}`, ask);
+      await put([ask], { principal: index % 4 === 0 ? "alice" : "frida" });
+    }
+    let loads = 0;
+    const { load } = services.store;
+    const store = { ...services.store, load: (taskId: string) => ((loads += 1), load(taskId)) };
+    for (const order of ASK_ORDERS) {
+      for (const limit of [7, 50]) {
+        const seen: string[] = [];
+        let cursor: string | undefined;
+        do {
+          loads = 0;
+          const page = await listAsks({ ...services, store }, { caller: frida, order, limit, ...(cursor !== undefined && { cursor }) });
+          expect(loads).toBeLessThanOrEqual(128);
+          seen.push(...page.asks.map(({ key }) => key));
+          cursor = page.nextCursor;
+        } while (cursor !== undefined);
+        expect(seen.toSorted()).toStrictEqual([...known.keys()].toSorted());
+        const places = seen.map((key) => placeMs(order, known.get(key) ?? anAsk("gone")) * (order === "newest" ? -1 : 1));
+        expect(places, order).toStrictEqual(places.toSorted((a, b) => a - b));
+      }
+    }
+  });
 
   test("marks what cannot be undone, for a form with either hint and for nothing else, as reading the ask does", async () => {
     const { services, put } = inMemory();

@@ -176,11 +176,13 @@ export async function listAsks(
   for (let looked = 0; looked < LOOKED_MAX;) {
     const from = after;
     const found = isRead ? [] : await store.asked({ ...tenant, names, order, limit: PORTION, ...(from && { after: from }) });
-    const isCut = found.at(-1)?.isElsewhere === true;
+    const last = found.at(-1);
+    const isCut = last?.isElsewhere === true;
     isRead ||= found.length < PORTION && !isCut;
-    const last = isRead ? undefined : found.at(-1);
-    const isNext = (place: AskPlace) => (!from || inAskOrder(order, place, from) > 0) && (!last || inAskOrder(order, place, last) <= 0);
-    const places = distinct(order, [...own.filter(isNext), ...found]).slice(0, LOOKED_MAX - looked);
+    const isNext = (place: AskPlace) =>
+      (!from || inAskOrder(order, place, from) > 0) && (isRead || !last || inAskOrder(order, place, last) <= 0);
+    const next = distinct(order, [...own.filter(isNext), ...found]);
+    const places = next.slice(0, Math.min(PORTION, LOOKED_MAX - looked));
     const shown = await Promise.all(places.map(async (place) => (place.isElsewhere ? undefined : await read(place))));
     for (const [index, place] of places.entries()) {
       const ask = shown[index]?.summary;
@@ -190,8 +192,11 @@ export async function listAsks(
       }
       after = place;
     }
-    looked += places.length + (isCut ? PORTION : 0);
-    if (isRead && looked < LOOKED_MAX) return { asks };
+    const isAll = places.length === next.length;
+    if (isRead && isAll) return { asks };
+    // What the index has behind these places is read again.
+    if (last && after && inAskOrder(order, after, last) < 0) isRead = false;
+    looked += places.length + (isCut && isAll ? PORTION : 0);
   }
   return after ? { asks, nextCursor: formatCursor(order, after) } : { asks };
 }
