@@ -17,7 +17,7 @@ const HEALTHY = {
   mode: "fits",
   replicas: 0,
   usedMemoryBytes: 1,
-  maxmemoryBytes: 0,
+  maxmemoryBytes: 100,
 } as const;
 
 describe("the doctor", () => {
@@ -41,12 +41,21 @@ describe("the doctor", () => {
     [{ maxmemoryPolicy: "allkeys-lru" }, "problem", "may drop tasks"],
     [{ appendOnly: false }, "advice", "no append-only file"],
     [{ appendFsync: "no" }, "advice", "up to half a minute"],
-    [{ usedMemoryBytes: 90, maxmemoryBytes: 100 }, "advice", "90 % of maxmemory"],
+    [{ maxmemoryBytes: 0 }, "advice", "no maxmemory"],
+    [{ usedMemoryBytes: 90 }, "advice", "90 % of maxmemory"],
     [{ mode: "no cluster" }, "problem", "it is not a Cluster, and REDIS_URL names one"],
     [{ mode: "node" }, "advice", "it is a node of a Cluster"],
   ] as const)("says what is wrong with a Redis of %j, and what to do", (facts, level, says) => {
     const findings = redisFindings({ ...HEALTHY, ...facts });
     expect(findings).toContainEqual({ level, about: "Redis", says: expect.stringContaining(says), cure: expect.stringMatching(/\S/) });
+  });
+
+  test("says nothing of memory up to 80 % of it, and not that it has no limit where a limit is nearly reached", () => {
+    const says = (facts: object) =>
+      redisFindings({ ...HEALTHY, ...facts }).flatMap(({ says: each }) => (/memory/.test(each) ? [each] : []));
+    expect(says({ usedMemoryBytes: 80 })).toEqual([]);
+    expect(says({ usedMemoryBytes: 81 })).toEqual([expect.stringMatching(/^81 % of maxmemory is used/)]);
+    expect(says({ maxmemoryBytes: 0, usedMemoryBytes: 81 })).toEqual([expect.stringMatching(/^no maxmemory/)]);
   });
 
   test("says that nothing would be acknowledged by as many replicas as the settings require", () => {

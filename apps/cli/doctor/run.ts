@@ -129,7 +129,7 @@ function upstreams(file: string | undefined): Finding[] {
 
 async function redis(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
   const about = "Redis";
-  const { REDIS_URL: url, PARLEY_PREFIX: prefix, PARLEY_REDIS_REPLICAS: replicas } = environment;
+  const { REDIS_URL: url, PARLEY_PREFIX: prefix, PARLEY_REDIS_REPLICAS: replicas, PARLEY_ALLOW_EVICTION: allowed } = environment;
   if (!url) {
     return [
       {
@@ -141,15 +141,22 @@ async function redis(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
     ];
   }
   try {
-    return redisFindings(await inspectRedis(url, prefix || "parley"), { replicas: Number(replicas || 0) });
+    // An invalid value is a finding of the settings.
+    const allowEviction = SERVER_SETTINGS.shape.PARLEY_ALLOW_EVICTION.safeParse(allowed || undefined).data ?? false;
+    return redisFindings(await inspectRedis(url, prefix || "parley"), { replicas: Number(replicas || 0), allowEviction });
   } catch (error) {
     const says = `${withoutPassword(url)} cannot be used: ${error instanceof Error ? error.message : String(error)}`;
     return [{ level: "problem", about, says, cure: "Start it, or correct REDIS_URL (redis://user:password@host:port)." }];
   }
 }
 
-/** `replicas`: how many must have a write before it is acknowledged. */
-export function redisFindings(facts: RedisFacts, { replicas }: { readonly replicas: number } = { replicas: 0 }): Finding[] {
+interface UsedAs {
+  /** How many must have a write before it is acknowledged. */
+  readonly replicas?: number;
+  readonly allowEviction?: boolean;
+}
+
+export function redisFindings(facts: RedisFacts, { replicas = 0, allowEviction = false }: UsedAs = {}): Finding[] {
   const { version, recent, readOnly, maxmemoryPolicy, appendOnly, appendFsync, missingRights, usedMemoryBytes, maxmemoryBytes } = facts;
   const about = "Redis";
   const findings: Finding[] = [
@@ -207,7 +214,7 @@ export function redisFindings(facts: RedisFacts, { replicas }: { readonly replic
   }
   if (maxmemoryPolicy !== "noeviction") {
     findings.push({
-      level: "problem",
+      level: allowEviction ? "advice" : "problem",
       about,
       says: `maxmemory-policy ${maxmemoryPolicy} may drop tasks that wait for an answer`,
       cure: "redis-cli CONFIG SET maxmemory-policy noeviction, and the same in redis.conf; or PARLEY_ALLOW_EVICTION=true to take the risk.",
@@ -228,12 +235,19 @@ export function redisFindings(facts: RedisFacts, { replicas }: { readonly replic
       cure: "redis-cli CONFIG SET appendfsync everysec (at most about a second is lost), or always.",
     });
   }
-  if (maxmemoryBytes > 0 && usedMemoryBytes > maxmemoryBytes * 0.8) {
+  if (maxmemoryBytes === 0) {
     findings.push({
       level: "advice",
       about,
-      says: `${Math.round((usedMemoryBytes / maxmemoryBytes) * 100)} % of maxmemory is used; at 100 % new tasks and answers are refused`,
-      cure: "Raise maxmemory.",
+      says: "no maxmemory: nothing warns, and no new call is refused, before it has used up the memory of its machine",
+      cure: "redis-cli CONFIG SET maxmemory, to at most half of what the machine has, and the same in redis.conf; docs/scaling.md has what tasks take.",
+    });
+  } else if (usedMemoryBytes > maxmemoryBytes * 0.8) {
+    findings.push({
+      level: "advice",
+      about,
+      says: `${Math.round((usedMemoryBytes / maxmemoryBytes) * 100)} % of maxmemory is used; from 95 % on new calls are refused`,
+      cure: "Raise maxmemory, or have less kept (PARLEY_RETENTION): docs/operations.md#parleyredisalmostfull.",
     });
   }
   return findings;
