@@ -1,12 +1,13 @@
-/** A Parley behind another one: its events are polled there, whichever family the gateway speaks. test/e2e/gateway-events.e2e.test.ts kills what it can. */
-import type { PassedOnType } from "@parley/core";
+/** Events of upstreams at a front end: those of a Parley behind another one, whichever family the gateway speaks, and those that end. test/e2e/gateway-events.e2e.test.ts kills what it can. */
+import { type PassedOnType, RpcFailure } from "@parley/core";
 import { createConnector, createOffer, createReadThrough, createUpstreamFetch, parseUpstreams, readListing } from "@parley/gateway";
 import { createMemoryShares } from "@parley/gateway/memory";
+import { systemClock } from "@parley/node";
 import { catalogue, defineTool } from "@parley/sdk";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { serveReads } from "../../packages/gateway/lists/reads.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
-import { rpc } from "./client.fixture.ts";
+import { type Message, rpc, stream } from "./client.fixture.ts";
 import { callerNamed, deploy, type Front } from "./deployment.fixture.ts";
 
 const DAY_MS = 86_400_000;
@@ -22,6 +23,7 @@ beforeEach(async () => {
   upstreamFront = fronts[0] as Front;
 });
 afterEach(async () => {
+  vi.restoreAllMocks();
   for (const close of closers.splice(0).toReversed()) await close();
   await redis.close();
 });
@@ -66,3 +68,50 @@ test.each(["sessions", "newest"] as const)(
     await expect(ended.poll({ arguments: { tool: 1 }, limit: 10 })).rejects.toMatchObject({ code: -32602 });
   },
 );
+
+/** An event type of an upstream that answers its first poll with a place, and the others so. */
+function offeredAs(poll: PassedOnType["poll"]): PassedOnType {
+  let polls = 0;
+  return {
+    name: "far_note",
+    inputSchema: {},
+    payloadSchema: {},
+    async poll(wanted) {
+      polls += 1;
+      return polls === 1 ? { events: [], cursor: "u.0", isTruncated: false, isMore: false, nextPollMs: 1_000 } : await poll(wanted);
+    },
+  };
+}
+
+// "notifications/events/terminated … indicates the subscription has ended, not just a per-event failure."
+test.each([
+  ["vanishes", undefined, { code: -32011, message: "the event type far_note is not offered any more", data: { kind: "event" } }],
+  [
+    "is refused by its upstream",
+    new RpcFailure(-32012, "no access", { reason: "revoked" }),
+    { code: -32012, message: "no access", data: { reason: "revoked" } },
+  ],
+])("a stream of an event type that %s says so once, and after a while that it has ended", async (_what, refused, error) => {
+  const { sleep } = systemClock;
+  vi.spyOn(systemClock, "sleep").mockImplementation((ms, signal) => sleep(ms / 1_000, signal));
+  let isOffered = true;
+  const type = offeredAs(() => Promise.reject(refused ?? new Error("it is not polled")));
+  const own = catalogue();
+  const { fronts } = await deploy({
+    catalogue: { current: () => ({ ...own, passedOn: new Map(isOffered ? [[type.name, type]] : []) }), runnable: () => own },
+    stored: redis,
+    sessions: redis.sessions,
+  });
+  const opened = await stream(fronts[0] as Front, "events/stream", { name: type.name, cursor: null }, { principal: "ada" });
+  expect(await opened.next()).toMatchObject({ method: "notifications/events/active", params: { cursor: "u.0" } });
+  isOffered = refused !== undefined;
+  const others: Message[] = [];
+  // oxlint-disable-next-line no-await-in-loop -- message after message
+  while (others.at(-1)?.result === undefined) others.push(await opened.next());
+  const subscription = { _meta: { "io.modelcontextprotocol/subscriptionId": expect.anything() } };
+  expect(others.filter(({ method }) => method !== "notifications/events/heartbeat")).toMatchObject([
+    { method: "notifications/events/error", params: subscription },
+    { method: "notifications/events/terminated", params: { error, ...subscription } },
+    { result: { resultType: "complete", ...subscription } },
+  ]);
+});

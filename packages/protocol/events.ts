@@ -108,6 +108,12 @@ export function eventOf({ id, type, atMs, data }: Heard, cursor?: string | null)
   return cursor === undefined ? common : { ...common, cursor };
 }
 
+interface EventsFailure {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: object;
+}
+
 /** The notifications of one stream, which is known by the id of its request. */
 export function eventStream(id: RequestId) {
   const say = (what: string, params: object): RpcNotification =>
@@ -117,7 +123,9 @@ export function eventStream(id: RequestId) {
     event: (event: Heard, cursor: string | null) => say("event", eventOf(event, cursor)),
     heartbeat: (cursor: string | null) => say("heartbeat", { cursor }),
     /** Something failed that is tried again: the stream goes on. */
-    error: (error: { readonly code: number; readonly message: string; readonly data?: object }) => say("error", { error }),
+    error: (error: EventsFailure) => say("error", { error }),
+    /** Nothing follows but the result. */
+    terminated: (error: EventsFailure) => say("terminated", { error }),
     /** What a stream ends with. */
     result: { _meta: { [SUBSCRIPTION_ID]: id } },
   };

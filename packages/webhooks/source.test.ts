@@ -41,6 +41,7 @@ test("while all that happens is older than what was asked for, the place is save
     notBeforeMs: 2,
     clock,
     troubled: quiet,
+    ended: quiet,
   });
   const delivery = deliverTo({
     target: {

@@ -11,6 +11,7 @@ import {
   type Outbox,
   type PassedOnType,
   placeOfCursor,
+  type RpcFailure,
   takerOf,
 } from "@parley/core";
 
@@ -89,15 +90,18 @@ export interface PassedOnSource {
   readonly notBeforeMs?: number | undefined;
   readonly clock: Pick<Clock, "sleep">;
   readonly troubled: (error: unknown) => void;
+  /** There is nothing to hear any more. */
+  readonly ended: (error: RpcFailure) => void;
 }
 
 /** An empty cursor is now: the upstream cannot continue anywhere else. */
 export function passedOnSource(options: PassedOnSource): Source {
-  const { name, arguments: args, caller, look, notBeforeMs = 0, clock, troubled } = options;
+  const { name, arguments: args, caller, look, notBeforeMs = 0, clock, troubled, ended } = options;
   return {
     now: async () => "",
     follow({ from, deliver, failed }) {
       const following = followPassedOn({
+        name,
         look: () => look(caller, name),
         arguments: args,
         from: from === "" ? null : from,
@@ -111,6 +115,7 @@ export function passedOnSource(options: PassedOnSource): Source {
         },
         failed,
         troubled,
+        ended,
       });
       return { cursor: () => following.cursor ?? "", stop: following.stop };
     },

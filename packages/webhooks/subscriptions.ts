@@ -1,12 +1,13 @@
 /**
  * Posts to those who subscribed by `events/subscribe` (SEP-3415): a delivery for each subscription, as of the operator's
- * webhooks, that hears what its caller may hear.
+ * webhooks, that hears what its caller may hear. It ends with its time, or when there is nothing to hear any more, and its receiver is told.
  */
 import {
   type Caller,
   type OccurrenceFilter,
   OCCURRENCES,
   type PassedOnType,
+  type RpcFailure,
   type Subscription,
   subscriptionState,
   type Subscriptions,
@@ -21,6 +22,8 @@ import { passedOnSource } from "./source.ts";
 const LOOK_EVERY_MS = 2_000;
 /** Longer than a subscription lasts without being renewed. */
 const STATE_MS = 8 * 24 * 60 * 60 * 1_000;
+/** When an end that could not be written is tried again. */
+const AGAIN_MS = 5_000;
 /** Longer than the workers differ in when they notice an end. */
 const END_CLAIM_MS = 60_000;
 /** Posts to the receivers of one caller at a time: what a thousand of them hear together must not stop the worker for others. */
@@ -77,10 +80,32 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
   /** One worker tries once: the subscription is over whether its receiver hears of it or not. */
   async function tellEnd(target: Target, { id, expiresAtMs }: Subscription): Promise<void> {
     const isMine = await options.claims.take(`end of ${id} at ${expiresAtMs}`, randomUUID(), END_CLAIM_MS);
-    if (!isMine || (await subscriptions.get(id, clock.now()))) return;
-    const message = { id: `msg_terminated_${randomUUID()}`, body: { type: "terminated", error: EXPIRED } };
+    if (isMine && !(await subscriptions.get(id, clock.now()))) await postEnd(target, EXPIRED);
+  }
+
+  async function postEnd(target: Target, error: object): Promise<void> {
+    const message = { id: `msg_terminated_${randomUUID()}`, body: { type: "terminated", error } };
     const { timeoutMs = PACE.timeoutMs } = options.pace ?? {};
     await postTo(target, message, { nowMs: clock.now(), timeoutMs, signal: stopping.signal });
+  }
+
+  /** Its event type is gone, or its upstream refuses it. Of workers that find this at once, only one removes it. */
+  async function close({ id, type }: Subscription, target: Target, { code, message, data }: RpcFailure): Promise<void> {
+    // oxlint-disable no-await-in-loop -- until it is written
+    while (!stopping.signal.aborted) {
+      try {
+        if (!(await subscriptions.remove(id))) return;
+        log.warn(
+          { subscription: id, type, code },
+          "a subscription to an upstream's events was ended: they are not offered any more, or refused",
+        );
+        return await postEnd(target, { code, message, ...(data !== undefined && { data }) });
+      } catch (error) {
+        log.warn({ err: error, subscription: id }, "the end of a subscription could not be written; it is tried again");
+        await clock.sleep(AGAIN_MS, stopping.signal);
+      }
+    }
+    // oxlint-enable no-await-in-loop
   }
 
   async function follow(all: readonly Subscription[]): Promise<void> {
@@ -98,7 +123,7 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
       // Renewed: with another secret, or only for longer, and at once if it was waiting after a failure.
       // oxlint-disable-next-line no-await-in-loop -- the old one must not post beside the new one
       await end(subscription.id);
-      const target = targetOfSubscription(subscription, options);
+      const target: Target = targetOfSubscription(subscription, options, (error) => void close(subscription, target, error));
       const delivery = deliverTo({ ...options, target, turn: turnOf(subscription) });
       running.set(subscription.id, { as, target, delivery, subscription });
     }
@@ -140,6 +165,7 @@ function callerOf({ caller: { tenant, principal } }: Subscription): string {
 function targetOfSubscription(
   subscription: Subscription,
   { open, isPrivate, passedOn, services: { clock }, log }: ServeSubscriptions,
+  ended: (error: RpcFailure) => void,
 ): Target {
   const { id, caller, type, arguments: args, url, from, notBeforeMs, secrets } = subscription;
   const valid = secrets.filter(({ untilMs = Infinity }) => untilMs > clock.now());
@@ -163,6 +189,7 @@ function targetOfSubscription(
         notBeforeMs,
         clock,
         troubled,
+        ended,
       }),
     }),
     headers: { "x-mcp-subscription-id": id },

@@ -23,6 +23,8 @@ export interface PassedOnPoll {
   readonly limit: number;
   /** Whose place among the reads at upstreams it takes. */
   readonly taker?: Taker;
+  /** What another was told a moment ago may be the answer: for whoever polls again and again. */
+  readonly isShared?: boolean;
 }
 
 export interface PassedOnPage {

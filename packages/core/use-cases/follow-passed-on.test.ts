@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { expect, test, vi } from "vitest";
 import { RpcFailure } from "../errors.ts";
 import type { PassedOnPage, PassedOnType } from "../ports/passed-on.ts";
-import { type FollowPassedOn, followPassedOn } from "./follow-passed-on.ts";
+import { type FollowPassedOn, followPassedOn, GONE_AFTER_MS } from "./follow-passed-on.ts";
 
 /** A log that a type is polled from, and time that passes as it is waited for. */
 function heard(more: Partial<FollowPassedOn> = {}) {
@@ -12,6 +12,7 @@ function heard(more: Partial<FollowPassedOn> = {}) {
   const told: string[] = [];
   const troubles: unknown[] = [];
   const failures: unknown[] = [];
+  const ends: RpcFailure[] = [];
   let isDown = false;
   let isOffered = true;
   const type = {
@@ -27,6 +28,7 @@ function heard(more: Partial<FollowPassedOn> = {}) {
     },
   } satisfies PassedOnType;
   const following = followPassedOn({
+    name: "up_note",
     look: () => (isOffered ? type : undefined),
     arguments: {},
     from: "0",
@@ -40,6 +42,7 @@ function heard(more: Partial<FollowPassedOn> = {}) {
     deliver: ({ events }) => void told.push(...events.map(({ id }) => id)),
     troubled: (error) => void troubles.push(error),
     failed: (error) => void failures.push(error),
+    ended: (error) => void ends.push(error),
     ...more,
   });
   return {
@@ -48,6 +51,7 @@ function heard(more: Partial<FollowPassedOn> = {}) {
     told,
     troubles,
     failures,
+    ends,
     following,
     down: (now: boolean) => void (isDown = now),
     offered: (now: boolean) => void (isOffered = now),
@@ -100,6 +104,26 @@ test.each([
   following.stop();
 });
 
+test.each([
+  ["of which the last has an event are asked for at once", 30, 30, 1],
+  ["without an end are asked for at once a hundred times, and then as it wants", Infinity, 100, 0],
+])("pages of an upstream that say nothing but that there is more, %s", async (_what, until, expected, events) => {
+  let polls = 0;
+  const poll = async (): Promise<PassedOnPage> => {
+    polls += 1;
+    const found = polls === until ? [{ id: "a", atMs: 0, data: {}, cursor: `${polls}` }] : [];
+    return { events: found, cursor: `${polls}`, isTruncated: false, isMore: polls < until, nextPollMs: 1_000 };
+  };
+  const waits: number[] = [];
+  const { told, following } = heard({
+    look: () => ({ name: "up_note", inputSchema: {}, payloadSchema: {}, poll }),
+    clock: { sleep: (ms) => (waits.push(ms), new Promise(() => undefined)) },
+  });
+  await vi.waitFor(() => expect(waits).toEqual([1_000]));
+  following.stop();
+  expect([polls, told.length]).toEqual([expected, events]);
+});
+
 test("an upstream that does not take its own cursor any more is heard from now on, and what is missing is said", async () => {
   const told: PassedOnPage[] = [];
   let refuses = new RpcFailure(-32_602, "bad cursor");
@@ -146,6 +170,7 @@ test("the page that was polled before is not kept for as long as somebody follow
       nextPollMs: 1_000,
     };
     const following = followPassedOn({
+      name: "up_note",
       look: type,
       arguments: {},
       from: "0",
@@ -155,6 +180,7 @@ test("the page that was polled before is not kept for as long as somebody follow
       deliver: () => undefined,
       troubled: () => undefined,
       failed: () => undefined,
+      ended: () => undefined,
     });
     return { following, page: new WeakRef(first) };
   };
@@ -178,6 +204,72 @@ test("what is not offered any more is not polled, and goes on where it was when 
   offered(true);
   await vi.waitFor(() => expect(told).toEqual(["a"]));
   following.stop();
+});
+
+test("what is not offered any more is said once, and has ended when it was not for a while; until then it may come back", async () => {
+  const waits: number[] = [];
+  let pass = () => undefined as void;
+  const sleep = (ms: number) => (waits.push(ms), new Promise<void>((passed) => (pass = passed)));
+  const { log, told, troubles, ends, failures, offered } = heard({ clock: { sleep } });
+  /** Until it waits for the next time. */
+  const next = async () => {
+    const before = waits.length;
+    pass();
+    await vi.waitFor(() => expect(waits.length + ends.length).toBeGreaterThan(before));
+  };
+  await vi.waitFor(() => expect(waits).toHaveLength(1));
+  // Not offered for as long as it may be, and then offered again: it goes on, and the time begins anew.
+  for (let round = 0; round < 2; round += 1) {
+    offered(false);
+    log.push("a");
+    // oxlint-disable no-await-in-loop -- look after look
+    for (let waitedMs = 0; waitedMs < GONE_AFTER_MS; waitedMs += waits.at(-1) ?? 0) await next();
+    expect([troubles.length, ends]).toEqual([round + 1, []]);
+    expect(told).toHaveLength(round);
+    if (round === 1) break;
+    offered(true);
+    await next();
+    // oxlint-enable no-await-in-loop
+  }
+  await next();
+  expect(ends).toHaveLength(1);
+  expect(ends[0]).toMatchObject({ code: -32_011, message: "the event type up_note is not offered any more", data: { kind: "event" } });
+  // It is followed no more.
+  offered(true);
+  await new Promise((passed) => setTimeout(passed, 20));
+  expect([told, troubles.length, failures]).toEqual([["a"], 2, []]);
+});
+
+test.each([
+  [-32_601, true],
+  [-32_602, true],
+  [-32_011, true],
+  [-32_012, true],
+  [-32_023, true],
+  [-32_024, true],
+  [-32_603, false],
+  [-32_013, false],
+])("an upstream that refuses every poll with %i has ended: %s", async (code, hasEnded) => {
+  const refused = new RpcFailure(code, "no");
+  const poll = () => Promise.reject(refused);
+  const { waits, troubles, ends, following } = heard({ look: () => ({ name: "up_note", inputSchema: {}, payloadSchema: {}, poll }) });
+  await vi.waitFor(() => expect(hasEnded ? ends.length : waits.length - 30).toBeGreaterThan(0));
+  following.stop();
+  expect(ends).toEqual(hasEnded ? [refused] : []);
+  expect(troubles).toEqual([refused]);
+});
+
+test("while an upstream cannot be reached nobody knows whether it refuses, and nothing ends", async () => {
+  let polls = 0;
+  const poll = async (): Promise<PassedOnPage> => {
+    polls += 1;
+    if (polls % 10 === 0) return { events: [], cursor: "1", isTruncated: false, isMore: false, nextPollMs: 1_000 };
+    throw polls % 2 === 0 ? new RpcFailure(-32_011, "no such event") : new Error("down");
+  };
+  const { ends, following } = heard({ look: () => ({ name: "up_note", inputSchema: {}, payloadSchema: {}, poll }), from: null });
+  await vi.waitFor(() => expect(polls).toBeGreaterThan(60));
+  following.stop();
+  expect(ends).toEqual([]);
 });
 
 test("the cursor stays where it was if an event could not be delivered, and nothing is delivered after the end", async () => {

@@ -19,13 +19,11 @@ const event = (eventId: string, data: object = {}) => ({ eventId, name: "note", 
 /** A type of an upstream that answers so, and what it was asked. */
 function answering(answer: (wanted: PollWanted) => unknown) {
   const asked: PollWanted[] = [];
-  const polls = {
-    async poll(_upstream: unknown, wanted: PollWanted) {
-      asked.push(wanted);
-      return answer(wanted);
-    },
+  const poll = async (_upstream: unknown, wanted: PollWanted) => {
+    asked.push(wanted);
+    return answer(wanted);
   };
-  return { type: gatewayEvent(LISTED, { upstream: UPSTREAM!, polls }), asked };
+  return { type: gatewayEvent(LISTED, { upstream: UPSTREAM!, polls: { poll, pollWithOthers: poll } }), asked };
 }
 
 const rawIds = (events: readonly { readonly id: string }[]) => events.map(({ id }) => id.replace("up:", ""));

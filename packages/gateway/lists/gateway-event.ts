@@ -37,6 +37,8 @@ export interface PollWanted {
 export interface PollThrough {
   /** Throws as `ReadThrough.read` does. Returns what the upstream answered. */
   poll(upstream: Upstream, wanted: PollWanted, taker?: Taker): Promise<unknown>;
+  /** The same. What another got a moment ago for the same may be the answer. */
+  pollWithOthers(upstream: Upstream, wanted: PollWanted, taker?: Taker): Promise<unknown>;
 }
 
 /** As ChatGPT takes them; receivers of others take no more (characters of JSON). */
@@ -79,7 +81,7 @@ export function gatewayEvent(listed: ListedEvent, { upstream, polls }: GatewayEv
     inputSchema,
     payloadSchema,
     ...(meta && { meta: ownMeta(upstream, meta) }),
-    async poll({ arguments: args, cursor, maxAgeMs, limit, taker }) {
+    async poll({ arguments: args, cursor, maxAgeMs, limit, taker, isShared }) {
       const from = placeOf(cursor);
       if (JSON.stringify(args).length > EVENT_ARGUMENTS_CHARS_MAX) {
         throw new ParleyError("INVALID_ARGUMENTS", `arguments must have at most ${EVENT_ARGUMENTS_CHARS_MAX} characters of JSON`);
@@ -91,7 +93,8 @@ export function gatewayEvent(listed: ListedEvent, { upstream, polls }: GatewayEv
         maxEvents: PAGE_EVENTS,
         ...(maxAgeMs !== undefined && { maxAgeMs }),
       };
-      const { success, data } = PAGE.safeParse(await polls.poll(upstream, wanted, taker));
+      const ask = isShared ? polls.pollWithOthers : polls.poll;
+      const { success, data } = PAGE.safeParse(await ask(upstream, wanted, taker));
       if (!success) {
         const message = `the upstream ${upstream.name} answered a poll of events with something that the events extension does not allow`;
         throw new ParleyError("UPSTREAM_INVALID", message, { data: { upstream: upstream.name } });

@@ -344,3 +344,60 @@ describe("a list that is read", () => {
     expect(requests()).toBe(6);
   });
 });
+
+describe("event types of an upstream whose events/list", () => {
+  const KEPT = { name: "kept", inputSchema: {}, payloadSchema: {} };
+  const listedType = (name: string) => ({ name, delivery: ["poll"], inputSchema: {}, payloadSchema: {} });
+
+  /** What is listed, and after how long, if the server answers each page so; nothing if that is undefined. */
+  async function listing(page: (pages: number) => object | undefined | Promise<object | undefined>) {
+    const [upstream] = parseUpstreams(
+      "up.json",
+      JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com", connectTimeout: "300ms" }] }),
+    );
+    let pages = 0;
+    const introduction = { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "up", version: "1" } };
+    const transport: Transport = {
+      start: async () => undefined,
+      close: async () => undefined,
+      async send(message) {
+        if (!("method" in message && "id" in message)) return;
+        const { id, method } = message;
+        const said =
+          method === "events/list" ? await page((pages += 1)) : { result: method === "tools/list" ? { tools: [tool("a")] } : introduction };
+        if (said) setImmediate(() => transport.onmessage?.({ jsonrpc: "2.0", id, ...said } as never));
+      },
+    };
+    const client = new Client({ name: "test", version: "1" });
+    await client.connect(transport);
+    const session = { client, isStateless: false, hasEvents: true, begin: () => undefined, close: async () => undefined };
+    const startedMs = performance.now();
+    const { tools, events, leftOut } = await readListing(session, upstream!, { before: async () => ({ events: [KEPT] }) });
+    expect(tools.map(({ name }) => name)).toEqual(["a"]);
+    // Its own time, and not that of each page.
+    expect(performance.now() - startedMs).toBeLessThan(1_500);
+    return { names: events.map(({ name }) => name), leftOut };
+  }
+
+  test("is answered are those of all of its pages", async () => {
+    const pages = await listing((page) => ({
+      result: { events: [listedType(`e${page}`)], ...(page < 3 && { nextCursor: String(page) }) },
+    }));
+    expect(pages).toEqual({ names: ["e1", "e2", "e3"], leftOut: [] });
+  });
+
+  const slow = async (page: number) => {
+    await new Promise((passed) => setTimeout(passed, 100));
+    return { result: { events: [], nextCursor: String(page) } };
+  };
+  test.each([
+    ["hangs", () => undefined, ["kept"], "takes more than 300 ms"],
+    ["has pages without an end, each in its time", slow, ["kept"], "takes more than 300 ms"],
+    ["cannot be sent", () => Promise.reject(new Error("the connection is gone")), ["kept"], "fails"],
+    ["is no list", () => ({ result: { events: 5 } }), ["kept"], "fails"],
+    ["fails", () => ({ error: { code: -32_603, message: "secret" } }), ["kept"], "fails with -32603"],
+    ["is not known", () => ({ error: { code: -32_601, message: "no" } }), [], "fails with -32601"],
+  ])("%s keep its tools from nobody, and are reported", async (_what, page, names, why) => {
+    expect(await listing(page)).toEqual({ names, leftOut: [`events are declared, but listing them ${why}`] });
+  });
+});

@@ -99,6 +99,8 @@ export const LISTING_CHARS_MAX = 4_000_000;
 /** Limits of reading one list: pages, and characters of JSON, including items that are left out. */
 const PAGES_MAX = 64;
 const PAGES_CHARS_MAX = 16_000_000;
+/** For all pages of event types (ms), unless the upstream has less time for anything: what else it lists waits for them. */
+export const EVENTS_LISTED_WITHIN_MS = 5_000;
 /** How many items that are left out are reported, and how much of their names. */
 const LEFT_OUT_MAX = 20;
 const NAME_CHARS_MAX = 128;
@@ -130,8 +132,8 @@ export async function readListing(
   const { tools: hasTools, prompts: hasPrompts, resources: hasResources, completions } = client.getServerCapabilities() ?? {};
   const problems: string[] = [];
   const hasHeaders = isStateless && upstream.reached.by === "url";
-  const read = <Kind extends keyof Lists>(kind: Kind) =>
-    readList(kind, { client, timeoutMs: upstream.connectTimeoutMs, problems, hasHeaders });
+  const read = <Kind extends keyof Lists>(kind: Kind, signal?: AbortSignal) =>
+    readList(kind, { client, timeoutMs: upstream.connectTimeoutMs, problems, hasHeaders, ...(signal && { signal }) });
   async function listed<Kind extends keyof Lists>(kind: Kind, isPromised: object | undefined): Promise<Lists[Kind]> {
     try {
       return isPromised ? await read(kind) : [];
@@ -145,11 +147,25 @@ export async function readListing(
       return kept?.[kind] ?? [];
     }
   }
+  /** An extension, which an upstream may have in part: whatever becomes of it, tools are listed. */
+  async function listedEvents(): Promise<Lists["events"]> {
+    const withinMs = Math.min(EVENTS_LISTED_WITHIN_MS, upstream.connectTimeoutMs);
+    const signal = AbortSignal.timeout(withinMs);
+    try {
+      return await read("events", signal);
+    } catch (thrown) {
+      const error = withBodyError(thrown);
+      const code = error instanceof ProtocolError ? error.code : undefined;
+      const why = signal.aborted ? `takes more than ${withinMs} ms` : `fails${code === undefined ? "" : ` with ${code}`}`;
+      problems.push(`events are declared, but listing them ${why}`);
+      return code === NOT_SUPPORTED ? [] : ((await before?.())?.events ?? []);
+    }
+  }
   const tools = hasTools ? await read("tools") : [];
   const prompts = await listed("prompts", hasPrompts);
   const resources = await listed("resources", hasResources);
   const templates = await listed("templates", hasResources);
-  const events = polled(await listed("events", hasEvents ? {} : undefined), upstream, problems);
+  const events = polled(hasEvents ? await listedEvents() : [], upstream, problems);
   const listing = boundedListing({ tools, prompts, resources, templates, events }, upstream, deployment);
   // A gateway that this one is behind would say again what this one says, and this one that again.
   const comesBack = [...tools, ...prompts, ...resources, ...templates].some((item) => viaProblem(item, deployment) !== undefined);
@@ -211,20 +227,24 @@ interface ReadList {
   readonly problems: string[];
   /** Whether arguments are repeated in headers of calls. */
   readonly hasHeaders: boolean;
+  readonly signal?: AbortSignal;
 }
 
 /**
  * Reads a list page by page. The MCP client's own methods answer from a cache for as long as the upstream says, so that one that is down would not be
  * noticed.
  */
-async function readList<Kind extends keyof Lists>(kind: Kind, { client, timeoutMs, problems, hasHeaders }: ReadList): Promise<Lists[Kind]> {
+async function readList<Kind extends keyof Lists>(
+  kind: Kind,
+  { client, timeoutMs, problems, hasHeaders, signal }: ReadList,
+): Promise<Lists[Kind]> {
   const { method, item: schema } = WIRE[kind];
   const items: object[] = [];
   let cursor: string | undefined;
   let before: string | undefined;
   let chars = 0;
   for (let pages = 0; pages < PAGES_MAX && chars <= PAGES_CHARS_MAX; pages += 1) {
-    const { items: read, nextCursor } = await readPage(kind, cursor, { client, timeoutMs });
+    const { items: read, nextCursor } = await readPage(kind, cursor, { client, timeoutMs, ...(signal && { signal }) });
     // First, because every other reader of an item nests as deeply as it does, also on front ends, whose lists would all fail with it.
     const given = read.filter((item) => !nestsTooDeeply(item, kind, problems)).map(withoutNulls);
     const text = JSON.stringify(given);
@@ -250,7 +270,7 @@ async function readList<Kind extends keyof Lists>(kind: Kind, { client, timeoutM
 async function readPage(
   kind: keyof Lists,
   cursor: string | undefined,
-  { client, timeoutMs }: Pick<ReadList, "client" | "timeoutMs">,
+  { client, timeoutMs, signal }: Pick<ReadList, "client" | "timeoutMs" | "signal">,
 ): Promise<{ readonly items: readonly unknown[]; readonly nextCursor: string | undefined }> {
   const { method, key } = WIRE[kind];
   const page = z.looseObject({ [key]: z.array(z.never()), nextCursor: z.string().nullish() });
@@ -269,7 +289,7 @@ async function readPage(
   };
   try {
     const params = cursor === undefined ? {} : { cursor };
-    const { nextCursor } = (await client.request({ method, params }, page, { timeout: timeoutMs })) as {
+    const { nextCursor } = (await client.request({ method, params }, page, { timeout: timeoutMs, ...(signal && { signal }) })) as {
       readonly nextCursor?: string | null;
     };
     return { items, nextCursor: nextCursor ?? undefined };

@@ -3,13 +3,16 @@ import { randomUUID } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { CompleteRequestSchema, McpError, ReadResourceRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { followPassedOn, type JsonObject } from "@parley/core";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { until } from "../../../test/support/until.ts";
 import { type Asking, createReadThrough, READ_CHARS_MAX, READS_MAX, READS_WAITING_MAX, serveReads } from "./reads.ts";
+import { gatewayEvent } from "./gateway-event.ts";
 import { createUpstreamFetch } from "../connection/upstream-fetch.ts";
 import { createConnector } from "../connection/upstream-session.ts";
 import { parseUpstreams } from "../config/upstreams.ts";
@@ -343,4 +346,39 @@ test("polls that an upstream does not answer, of however many callers, take no p
   expect(Date.now() - startedMs).toBeLessThan(10_000);
   answer();
   await Promise.all(polls);
+});
+
+test("three hundred who follow the same poll their upstream about once for all of them each time, and those who ask for something else by themselves", async () => {
+  const server = await serving({ poll: () => ({ events: [], cursor: "1", nextPollMs: 1 }) });
+  const { reads, upstream } = await between(server.url);
+  const type = gatewayEvent({ name: "note", inputSchema: {}, payloadSchema: {} }, { upstream, polls: reads });
+  const rounds = new Map<number, number>();
+  const follow = (at: number, args: JsonObject) =>
+    followPassedOn({
+      name: "up_note",
+      look: () => type,
+      arguments: args,
+      from: "u.WyIxIl0",
+      limit: 100,
+      taker: { share: `tenant:${at % 20}`, principal: `${at}` },
+      clock: {
+        async sleep(ms, signal) {
+          rounds.set(at, (rounds.get(at) ?? 0) + 1);
+          await sleep(ms, undefined, { signal }).catch(() => undefined);
+        },
+      },
+      deliver: () => undefined,
+      troubled: (error) => expect.unreachable(String(error)),
+      failed: (error) => expect.unreachable(String(error)),
+      ended: (error) => expect.unreachable(String(error)),
+    });
+  const startedMs = performance.now();
+  const following = Array.from({ length: 300 }, (_, at) => follow(at, {}));
+  following.push(...Array.from({ length: 5 }, (_, at) => follow(1_000 + at, { of: at })));
+  await until(() => rounds.size === 305 && [...rounds.values()].every((count) => count >= 3));
+  const seconds = (performance.now() - startedMs) / 1_000;
+  for (const each of following) each.stop();
+  // One in half a second at most for the three hundred, one in a second for each of the five.
+  expect(server.polls()).toBeLessThanOrEqual(2 * (seconds + 1) + 5 * (seconds + 1));
+  expect([...rounds.values()].reduce((sum, count) => sum + count)).toBeGreaterThan(900);
 });

@@ -28,6 +28,7 @@ import { withBodyError } from "../wire/body-error.ts";
 import type { PollThrough, PollWanted } from "./gateway-event.ts";
 import type { Completion, ReadThrough } from "./gateway-resource.ts";
 import { ownUri } from "./own-uri.ts";
+import { sharedPolls } from "./shared-polls.ts";
 import type { Post } from "../process-messages.ts";
 import { createReplies } from "../process-replies.ts";
 import type { UpstreamConnector } from "../connection/upstream-session.ts";
@@ -127,6 +128,13 @@ export async function createReadThrough(asking: Asking): Promise<ReadThrough & P
     }
   }
 
+  const poll: PollThrough["poll"] = async (upstream, wanted, taker) => {
+    const came = await through(upstream, { type: "poll", poll: wanted }, taker);
+    if (came.type === "polled") return came.page;
+    const isOlder = came.type === "completed" || (came.type === "error" && came.polled !== true);
+    throw failureOf(isOlder ? OLDER : came, upstream, "poll of events");
+  };
+
   return {
     async read(upstream, uri, taker) {
       const came = await through(upstream, { type: "read", uri }, taker);
@@ -140,12 +148,8 @@ export async function createReadThrough(asking: Asking): Promise<ReadThrough & P
       if (came.type === "completed") return came.values;
       throw failureOf(came, upstream, "completion");
     },
-    async poll(upstream, poll, taker) {
-      const came = await through(upstream, { type: "poll", poll }, taker);
-      if (came.type === "polled") return came.page;
-      const isOlder = came.type === "completed" || (came.type === "error" && came.polled !== true);
-      throw failureOf(isOlder ? OLDER : came, upstream, "poll of events");
-    },
+    poll,
+    pollWithOthers: sharedPolls(poll),
     close: replies.close,
   };
 }

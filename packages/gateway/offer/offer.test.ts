@@ -43,13 +43,14 @@ async function offerOf(warned: object[] = []) {
     tell = listener;
     return () => undefined;
   };
+  const poll = async () => ({ events: [] });
   const offer = await createOffer({
     own,
     upstreams,
     deployment: "d",
     listings,
     onAnnouncement,
-    reads: { read: async (_upstream, uri) => [{ uri, text: "" }], complete: async () => [], poll: async () => ({ events: [] }) },
+    reads: { read: async (_upstream, uri) => [{ uri, text: "" }], complete: async () => [], poll, pollWithOthers: poll },
     log: { ...log, warn: (fields) => void warned.push(fields) },
   });
   return { offer, list };

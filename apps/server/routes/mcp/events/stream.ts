@@ -1,11 +1,12 @@
 /**
  * events/stream: what happens, as it happens, until either side ends it.
  *
- *   active ─▶ event … ─▶ error, while it cannot be read … ─▶ heartbeat … ─▶ the result, if this side ends it: at a shutdown, or when the caller's token expires
+ *   active ─▶ event … ─▶ error, while it cannot be read … ─▶ heartbeat … ─▶ the result, if this side ends it: at a shutdown, when the caller's token expires, or,
+ *   after `terminated`, when there is nothing to hear any more
  *
  * The heartbeat says how far the server has looked, so a client that comes back reads on from there.
  */
-import { cursorOfPlace, followPassedOn, type JsonObject, type PassedOnPage, takerOf } from "@parley/core";
+import { cursorOfPlace, followPassedOn, type JsonObject, type PassedOnPage, type RpcFailure, takerOf } from "@parley/core";
 import { eventStream, type Heard, INTERNAL_ERROR, invalidRequest, resultMessage, type StreamEvents } from "@parley/protocol";
 import type { Exchange } from "../../../front-end/exchange.ts";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
@@ -27,6 +28,8 @@ interface Listener {
   deliver(heard: HeardTogether): Promise<void>;
   troubled(): void;
   failed(error: unknown): void;
+  /** There is nothing to hear any more. */
+  ended(error: RpcFailure): void;
 }
 
 interface HeardTogether {
@@ -65,6 +68,10 @@ export async function streamEvents(route: FrontEnd, intent: StreamEvents, exchan
     failed(error) {
       stop();
       answerFailure(route, exchange, { intent, error });
+    },
+    ended({ code, message, data }) {
+      channel.send(say.terminated({ code, message, ...(data !== undefined && { data: data as object }) }));
+      end();
     },
   });
   const stopBeat = route.heartbeat.onBeat(() => channel.send(say.heartbeat(following.cursor())));
@@ -138,11 +145,12 @@ async function upstreamsSource(
   const from = cursor ?? first.cursor;
   return {
     cursor: from,
-    follow({ deliver, troubled, failed }) {
+    follow({ deliver, troubled, failed, ended }) {
       // It may be large, and the stream may be open for long.
       const begun = first;
       first = undefined;
       const following = followPassedOn({
+        name,
         look: () => passedOn(caller, name),
         arguments: args,
         from,
@@ -153,6 +161,7 @@ async function upstreamsSource(
         deliver: ({ events, ...rest }) => deliver({ ...rest, events: events.map((each) => ({ ...each, type: name })) }),
         troubled,
         failed,
+        ended,
       });
       return { cursor: () => following.cursor, stop: following.stop };
     },
