@@ -3,15 +3,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { createMCPClient, experimental_createMCPEventWebhook as createEventWebhook } from "@ai-sdk/mcp";
 import type { Experimental_MCPEventStore as EventStore, Experimental_MCPEventSubscription as EventSubscription } from "@ai-sdk/mcp";
-import { followOccurrences, OCCURRENCE_TYPES, type Subscription, subscriptionState } from "@parley/core";
+import { type AuditFact, followOccurrences, OCCURRENCE_TYPES, RpcFailure, type Subscription, subscriptionState } from "@parley/core";
 import { depositSeal, subscriptionSeal } from "@parley/node";
 import { catalogue, defineTool } from "@parley/sdk";
-import { type Delivery, serveSubscriptions } from "@parley/webhooks";
+import { type Delivery, type ServeSubscriptions, serveSubscriptions } from "@parley/webhooks";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
 import { type Received, rpc } from "./client.fixture.ts";
-import { deploy, type Front } from "./deployment.fixture.ts";
+import { callerNamed, deploy, type Front } from "./deployment.fixture.ts";
 
 const DAY_MS = 86_400_000;
 const SECRET = `whsec_${Buffer.alloc(32, 3).toString("base64")}`;
@@ -25,6 +25,8 @@ let fronts: readonly Front[];
 let posting: Delivery;
 let receiver: Server;
 let receive: (request: IncomingMessage & { text: string }, response: ServerResponse) => void | Promise<void>;
+let warned: [string, object][];
+let facts: AuditFact[];
 let bodies: { readonly headers: IncomingMessage["headers"]; readonly body: Record<string, unknown> }[];
 
 const ask = defineTool({
@@ -52,7 +54,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 
 beforeEach(async () => {
   redis = await openRedis({ outbox: { lengthMax: 1_000, ageMs: DAY_MS }, partitions: 2 });
-  [bodies, receive] = [[], takeAll];
+  [bodies, warned, facts, receive] = [[], [], [], takeAll];
   receiver = createServer((request, response) => void answer(request, response));
   await new Promise<void>((listening) => receiver.listen(0, "127.0.0.1", listening));
   await serve({});
@@ -65,8 +67,8 @@ afterEach(async () => {
   await redis.close();
 });
 
-/** A worker that posts to subscribers. */
-function servedTo(lookEveryMs: number): Delivery {
+/** A worker that posts to subscribers. `passedOn`: the event types of upstreams; then it waits a thousandth of the time that upstreams have. */
+function servedTo(lookEveryMs: number, passedOn?: ServeSubscriptions["passedOn"]): Delivery {
   const clock = {
     now: redis.now,
     after: (ms: number, callback: () => void) => {
@@ -75,12 +77,12 @@ function servedTo(lookEveryMs: number): Delivery {
     },
     sleep: (ms: number, signal?: AbortSignal) =>
       new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
+        const timer = setTimeout(resolve, passedOn && ms >= 1_000 ? ms / 1_000 : ms);
         signal?.addEventListener("abort", () => (clearTimeout(timer), resolve()));
       }),
   };
   const quiet = () => undefined;
-  const log = { info: quiet, warn: quiet, error: quiet };
+  const log = { info: quiet, warn: (fields: object, message: string) => void warned.push([message, fields]), error: quiet };
   const services = { store: redis.store, outbox: redis.outbox, digest: (text: string) => text, clock, log } as never;
   const feed = followOccurrences(services, { readEveryMs: 30 });
   const served = serveSubscriptions({
@@ -92,6 +94,7 @@ function servedTo(lookEveryMs: number): Delivery {
     log,
     open: (_id, sealed) => Buffer.from(sealed, "base64url").toString(),
     isPrivate: true,
+    ...(passedOn && { passedOn }),
     lookEveryMs,
     pace: { retryMs: [50], timeoutMs: 1_000 },
   });
@@ -119,7 +122,8 @@ async function serve({
     isPrivate,
     limits: { own, all },
   };
-  ({ fronts } = await deploy({ catalogue: catalogue([ask]), stored: redis, sessions: redis.sessions, desk }));
+  const audit = { note: async (fact: AuditFact) => void facts.push(fact) };
+  ({ fronts } = await deploy({ catalogue: catalogue([ask]), stored: redis, sessions: redis.sessions, desk, audit }));
 }
 
 const at = (index: number) => fronts[index] as Front;
@@ -240,6 +244,22 @@ describe("a subscription", () => {
     expect(String(bodies.at(-1)?.headers["webhook-signature"]).split(" ")).toHaveLength(2);
   });
 
+  test("is recorded for auditors when it is made and when its owner ends it, with the origin of its address alone", async () => {
+    const url = `${hook()}?key=as-good-as-a-password`;
+    const delivery = { mode: "webhook", url, secret: SECRET };
+    const { result } = await subscribe({ delivery });
+    await subscribe({ delivery });
+    expect((await subscribe({ arguments: { tool: 1 } })).error).toBeDefined();
+    for (let times = 0; times < 2; times += 1)
+      await rpc(at(1), "events/unsubscribe", { name: "ask.opened", arguments: {}, delivery: { url } }, { principal: "ada" });
+    const subscription = { id: result?.["id"], event: "ask.opened", origin: new URL(url).origin };
+    const about = { principal: "ada", door: expect.stringMatching(/^2026-07-28 /), subscription };
+    expect(facts.filter(({ action }) => action.endsWith("subscribe"))).toEqual([
+      { action: "subscribe", ...about },
+      { action: "unsubscribe", ...about },
+    ]);
+  });
+
   test("ends, and another person's does not", async () => {
     await subscribe();
     const params = { name: "ask.opened", arguments: {}, delivery: { url: hook() } };
@@ -328,6 +348,34 @@ describe("a subscription", () => {
     await expect.poll(() => redis.redis.keys(`${redis.prefix}:webhook:*`)).toEqual([]);
     await other.stop();
     expect(ends()).toHaveLength(1);
+  });
+
+  // "The subscription has ended (e.g., authorization revoked). The subscription no longer exists server-side."
+  test.each([
+    ["is offered no more", undefined, { code: -32011, data: { kind: "event" } }],
+    ["is refused by its upstream", new RpcFailure(-32012, "no access", { reason: "revoked" }), { code: -32012, message: "no access" }],
+  ])("to an event type that %s ends, and its receiver is told so once, by one of the workers", async (_what, refused, error) => {
+    await posting.stop();
+    const poll = () => Promise.reject(refused ?? new Error("it is not polled"));
+    const passedOn = async () => refused && { name: "up_note", inputSchema: {}, payloadSchema: {}, poll };
+    const id = `sub_${"x".repeat(22)}`;
+    const nowMs = redis.now();
+    const from = { type: "up_note", arguments: {}, url: hook(), from: "u.WyIxIl0", madeAtMs: nowMs, expiresAtMs: nowMs + DAY_MS };
+    const secrets = [{ sealed: Buffer.from(SECRET).toString("base64url") }];
+    await subscriptions().put({ id, caller: callerNamed("ada"), ...from, secrets }, { own: 9, all: 9 }, nowMs);
+    posting = servedTo(30, passedOn);
+    const other = servedTo(40, passedOn);
+    await expect.poll(() => bodies).toHaveLength(1);
+    expect(bodies[0]).toMatchObject({ headers: { "x-mcp-subscription-id": id }, body: { type: "terminated", error } });
+    expect(await subscriptions().list(redis.now())).toEqual([]);
+    await expect.poll(() => redis.redis.keys(`${redis.prefix}:webhook:*`)).toEqual([]);
+    await other.stop();
+    expect(bodies).toHaveLength(1);
+    const said = warned.map(([message]) => message);
+    expect(said.filter((message) => message.startsWith("a subscription to an upstream's events was ended"))).toHaveLength(1);
+    // The other worker may have begun before it heard of the end.
+    const troubles = said.filter((message) => message === "events of an upstream cannot be polled; it is tried again").length;
+    expect([1, 2]).toContain(troubles);
   });
 
   test("that its owner ends says nothing to its receiver", async () => {

@@ -16,6 +16,7 @@ export interface AuditFact {
    * `claim`, `release`, `comment`, `delegate`: what people do around a question. `askBack`, `reply`: a question to the person who made the call, and their reply. `snooze`, `unsnooze`: a person put it aside for themselves, or brought it back. `remind`, `escalate`: what its tool asked for while nobody answers; `escalate` also where people are reminded at the same time. `refuse`: an invalid reply, or a question of an upstream that nobody was asked. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
    * content or of machines. `end`: a call at an upstream ended. `export`: an operator exported tasks. `grant`: a grant for later tasks was kept, used by a
    * task, or removed. `quota`: a caller reached a quota. `purge`: an operator deleted tasks that were over. `approval`: what became of a call that a rule stopped.
+   * `subscribe`, `unsubscribe`: a caller has events posted to an address, or no longer.
    */
   readonly action:
     | "call"
@@ -39,7 +40,9 @@ export interface AuditFact {
     | "grant"
     | "quota"
     | "purge"
-    | "approval";
+    | "approval"
+    | "subscribe"
+    | "unsubscribe";
   readonly taskId?: string;
   readonly tenant?: string;
   readonly principal?: string;
@@ -81,6 +84,8 @@ export interface AuditFact {
   readonly accepted?: string;
   /** What a grant allows. */
   readonly grant?: { readonly upstream: string; readonly provider: string; readonly scopes: readonly string[] };
+  /** What is heard, and to whom it is posted: the origin of the address, whose path may be as good as a password. */
+  readonly subscription?: { readonly id: string; readonly event: string; readonly origin: string };
   /** The result, if no change of the store determines it. */
   readonly verdict?: string;
   /** Digest of the called tool and its arguments. The facts of a call and of the answers to its asks have the same. */

@@ -9,10 +9,12 @@
  * Source: the events extension, "Webhook-Based Delivery", "Webhook Security".
  */
 import {
+  type AuditFact,
   type Caller,
   canonicalJson,
   cursorOfPlace,
   type JsonObject,
+  noteAudit,
   type Outbox,
   type OutboxPlace,
   ParleyError,
@@ -39,7 +41,7 @@ const OLD_SECRET_MS = 10 * 60_000;
 export async function subscribeEvents(
   route: FrontEnd,
   intent: SubscribeEvents,
-  { encode, caller, method, catalogue }: Exchange,
+  { encode, caller, method, catalogue, door }: Exchange,
 ): Promise<object> {
   const { outbox } = outboxOf(route, method);
   const desk = deskOf(route, caller);
@@ -71,6 +73,8 @@ export async function subscribeEvents(
   };
   const kept = await desk.subscriptions.put(subscription, desk.limits, nowMs);
   if (kept !== "kept") throw tooMany(kept, desk.limits);
+  // Not that it was renewed, which clients do by themselves, every minute if they want.
+  if (!known) noteAudit(route.services, { caller, door }, () => ({ action: "subscribe", subscription: aboutOf(id, intent) }));
   const state = (await desk.load(subscription)) as State;
   // A live subscription goes on where it is; another one begins at the client's cursor, or now.
   const { place = subscription.from } = state;
@@ -84,12 +88,22 @@ export async function subscribeEvents(
 }
 
 /** Throws UNAVAILABLE. */
-export async function unsubscribeEvents(route: FrontEnd, intent: UnsubscribeEvents, { encode, caller, method }: Exchange): Promise<object> {
+export async function unsubscribeEvents(
+  route: FrontEnd,
+  intent: UnsubscribeEvents,
+  { encode, caller, method, door }: Exchange,
+): Promise<object> {
   outboxOf(route, method);
   const desk = deskOf(route, caller);
-  const existed = await desk.subscriptions.remove(idOf(caller, { ...intent, url: hrefOf(intent.url) }));
+  const id = idOf(caller, { ...intent, url: hrefOf(intent.url) });
+  const existed = await desk.subscriptions.remove(id);
   if (!existed) throw new RpcFailure(EVENTS_ERRORS.NotFound, "there is no such subscription", { kind: "subscription" });
+  noteAudit(route.services, { caller, door }, () => ({ action: "unsubscribe", subscription: aboutOf(id, intent) }));
   return encode.answer({});
+}
+
+function aboutOf(id: string, { name, url }: Pick<SubscribeEvents, "name" | "url">): AuditFact["subscription"] & object {
+  return { id, event: name, origin: new URL(url).origin };
 }
 
 function deskOf({ desk }: Pick<FrontEnd, "desk">, { authenticatedBy }: Caller): SubscriptionDesk {
