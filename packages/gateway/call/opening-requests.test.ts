@@ -28,11 +28,30 @@ afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
-function reading(reuseSessions: boolean) {
+/** A server on a machine that is busy with other things: it reads each message late, and takes long to apply its client's roots. */
+const BUSY = `
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+let isBound = false;
+const results = {
+  initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "busy", version: "1" } }),
+  "tools/call": () => ({ content: [{ type: "text", text: isBound ? "Access denied" : "the note of others" }] }),
+};
+for await (const line of createInterface({ input: process.stdin })) {
+  await sleep(80);
+  const { id, method, params, result } = JSON.parse(line);
+  if (method === "notifications/initialized") say({ id: "roots", method: "roots/list" });
+  else if (result?.roots) setTimeout(() => (isBound = true), 800);
+  else if (id !== undefined && method) say({ id, result: results[method]?.(params) ?? {} });
+}
+`;
+
+function reading(reuseSessions: boolean, args = [FILESYSTEM, directory]) {
   const { fetch, close } = createUpstreamFetch();
   const prepared = prepareSessions(createConnector({ fetch, version: "1", deployment: "d" }));
   closers.push(close, prepared.close);
-  const entry = { name: "up", command: process.execPath, args: [FILESYSTEM, directory], reuseSessions, callTimeout: "30s" };
+  const entry = { name: "up", command: process.execPath, args, reuseSessions, callTimeout: "30s" };
   const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [entry] }));
   /** Reads the note in a directory, as a client with one root. The upstream's request for it is answered with `roots`. */
   return async (name: string, roots: string, { session = "s", hasRoots = true } = {}) => {
@@ -61,6 +80,12 @@ describe("the roots of a caller", () => {
       expect(await read("others", "mine")).toEqual({ text: expect.stringContaining("Access denied"), asked: 1 });
       expect((await read("mine", "mine")).text).toContain("the note of mine");
     }
+  });
+
+  test("bind the call of a server that is slow to apply them, and slow in everything", async () => {
+    const script = join(directory, "busy.mjs");
+    await writeFile(script, BUSY);
+    expect(await reading(false, [script])("others", "mine")).toEqual({ text: expect.stringContaining("Access denied"), asked: 1 });
   });
 
   test("bind each call of a session that serves several", async () => {

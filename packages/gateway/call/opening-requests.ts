@@ -15,9 +15,10 @@ import type { UpstreamSession } from "../connection/upstream-session.ts";
 const ARRIVES_MS = { command: 10, url: 30 };
 /**
  * How long the upstream may take to apply an answer, such as looking whether the directories exist. It does not say when it has. On a busy machine that
- * is more than a time: each reply to a ping shows that the upstream has been at work.
+ * is more than a time: as many times what it took for its reply to a ping, and each further reply shows that it has been at work.
  */
-const APPLIES_MS = 100;
+const APPLIES_MS = { least: 100, most: 3_000 };
+const APPLIES_PINGS = 10;
 const PINGS = 5;
 
 export interface Opening {
@@ -42,8 +43,10 @@ export async function answerOpening(
   if (questions.asked() === before) return;
   await questions.whenAnswered();
   if (signal.aborted) return;
+  const begun = performance.now();
   await ping();
-  await passed(APPLIES_MS);
+  const { least, most } = APPLIES_MS;
+  await passed(Math.min(most, Math.max(least, APPLIES_PINGS * (performance.now() - begun))));
   for (let pings = 0; pings < PINGS && !signal.aborted; pings += 1) await ping();
 }
 
