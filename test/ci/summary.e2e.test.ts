@@ -30,7 +30,7 @@ async function summarized(file: string, steps: Readonly<Record<string, string>> 
   await run([VITEST, "run", "--root", reports, "--globals", "--reporter", join(import.meta.dirname, "reporter.ts")], {
     REPORT: join(reports, "e2e.json"),
   });
-  for (const suite of "kubernetes test simulation fuzz attack cluster chaos guarded-chaos approval-chaos races soak flat events newcomer servers conformance".split(
+  for (const suite of "kubernetes test simulation new-cases fuzz attack cluster chaos guarded-chaos approval-chaos races soak flat events newcomer servers conformance".split(
     " ",
   ))
     await writeFile(join(reports, `${suite}.json`), JSON.stringify(TOTALS));
@@ -45,7 +45,7 @@ describe("the summary", () => {
   test("of a run in which nothing fails has the times and the totals alone", async () => {
     expect(await summarized(`test("one", () => undefined); test.skip("two", () => undefined);`)).toEqual({
       code: 0,
-      lines: ["longest: 600 s end to end, 70 s test, 5 s set-up", "161 passed, 0 failed"],
+      lines: ["longest: 600 s end to end, 70 s test, 5 s set-up", "171 passed, 0 failed"],
     });
   });
 
@@ -62,7 +62,7 @@ describe("the summary", () => {
       expect.arrayContaining([expect.stringMatching(/^- +"text": "was",/), expect.stringMatching(/^\+ +"text": "is",/)]),
     );
     expect(lines.length).toBeLessThan(40);
-    expect(lines.at(-1)).toBe("160 passed, 1 failed");
+    expect(lines.at(-1)).toBe("170 passed, 1 failed");
   });
 
   test("shows errors outside of tests, tests that passed when they were repeated, and the end of a failed step", async () => {
@@ -89,7 +89,7 @@ describe("the summary", () => {
       "  a.ts(1,1): error",
     ])
       expect(text).toContain(part);
-    expect(lines.at(-1)).toBe("162 passed, 2 failed");
+    expect(lines.at(-1)).toBe("172 passed, 2 failed");
   });
 
   test("is at most 200 lines long, and has something of each failure", async () => {
@@ -108,6 +108,6 @@ describe("the summary", () => {
     const { code, stdout } = await run([join(import.meta.dirname, "summary.ts"), directory]);
     expect(code).toBe(1);
     expect(stdout).toContain("✗ chaos: no report\n");
-    expect(stdout.trimEnd()).toMatch(/\n0 passed, 17 failed$/);
+    expect(stdout.trimEnd()).toMatch(/\n0 passed, 18 failed$/);
   });
 });

@@ -13,6 +13,7 @@ const SUITES = [
   "test",
   "e2e",
   "simulation",
+  "new-cases",
   "fuzz",
   "attack",
   "cluster",

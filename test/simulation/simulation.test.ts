@@ -12,7 +12,7 @@ import { shrink } from "./shrink.ts";
 import { simulate, simulateKept, simulateSeed } from "./simulate.ts";
 
 const ALL = Object.keys(RULES) as Rule[];
-/** A look only: CI runs 60,000. */
+/** A look only: CI runs 20,000. */
 const CASES = 100;
 
 test(`nothing is broken in ${CASES} cases`, async () => {
