@@ -7,7 +7,7 @@ import { blockingV2, inputRequiredBy } from "./sdk-v2.ts";
 const capabilities = { elicitation: { url: {} } };
 
 export const pagesOnly: readonly Dialect[] = [
-  onPages(inputRequiredBy({ name: "sdk v2, 2026-07-28 without tasks, pages only", capabilities })),
+  onPages(inputRequiredBy({ name: "sdk v2, 2026-07-28, pages only", capabilities })),
   onPages(blockingV2("2025-11-25", { name: "sdk v2, 2025-11-25, pages only", capabilities })),
   onPages(tasks2025By("ext-tasks, 2025-11-25, pages only", capabilities)),
 ];
@@ -32,7 +32,6 @@ async function answerOnPage({ respond }: Pick<Call, "respond">, question: Questi
       headers: { "content-type": "application/json" },
       body: JSON.stringify(reply),
     });
-    const { code } = (await response.json()) as { readonly code?: string };
-    if (code !== "INVALID_ANSWER") return;
+    if (response.status !== 422) return;
   }
 }

@@ -91,8 +91,7 @@ async function answer({ respond }: Call, { taskId, key, message, inChat, url, sa
       headers: { "content-type": "application/json" },
       body: JSON.stringify(reply),
     });
-    const { code } = (await response.json()) as { readonly code?: string };
-    if (code !== "INVALID_ANSWER") return;
+    if (response.status !== 422) return;
   }
 }
 
