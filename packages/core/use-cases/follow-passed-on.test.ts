@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test, vi } from "vitest";
 import { RpcFailure } from "../errors.ts";
-import type { PassedOnPage, PassedOnType } from "../ports/passed-on.ts";
+import type { PassedOnPage, PassedOnPoll, PassedOnType } from "../ports/passed-on.ts";
 import { type FollowPassedOn, followPassedOn, GONE_AFTER_MS } from "./follow-passed-on.ts";
 
 /** A log that a type is polled from, and time that passes as it is waited for. */
@@ -122,6 +122,44 @@ test.each([
   await vi.waitFor(() => expect(waits).toEqual([1_000]));
   following.stop();
   expect([polls, told.length]).toEqual([expected, events]);
+});
+
+test.each([
+  ["from a cursor", "1", { share: "tenant:acme", principal: "ada" }],
+  ["from now on, for callers that cannot be told apart", null, undefined],
+])("each poll says what is wanted, where it goes on and for whom, and that others may ask with it: %s", async (_what, from, taker) => {
+  const asked: PassedOnPoll[] = [];
+  const poll = async (wanted: PassedOnPoll): Promise<PassedOnPage> => {
+    asked.push(wanted);
+    return { events: [], cursor: from === null ? null : "2", isTruncated: false, isMore: false, nextPollMs: 1_000 };
+  };
+  const look = () => ({ name: "up_note", inputSchema: {}, payloadSchema: {}, poll });
+  const { following, again } = heard({ look, from, limit: 7, arguments: { room: "a" }, taker });
+  await again();
+  following.stop();
+  const wanted = { arguments: { room: "a" }, limit: 7, isShared: true, ...(taker && { taker }) };
+  expect(asked.slice(0, 2)).toEqual(
+    from === null
+      ? [wanted, wanted]
+      : [
+          { ...wanted, cursor: "1" },
+          { ...wanted, cursor: "2" },
+        ],
+  );
+});
+
+test("a page without events is told only if it says that something is missing", async () => {
+  const told: PassedOnPage[] = [];
+  let polls = 0;
+  const poll = async (): Promise<PassedOnPage> => {
+    polls += 1;
+    return { events: [], cursor: `${polls}`, isTruncated: polls === 2, isMore: false, nextPollMs: 1_000 };
+  };
+  const look = () => ({ name: "up_note", inputSchema: {}, payloadSchema: {}, poll });
+  const { following } = heard({ look, deliver: (page) => void told.push(page) });
+  await vi.waitFor(() => expect(polls).toBeGreaterThan(4));
+  following.stop();
+  expect(told.map(({ cursor }) => cursor)).toEqual(["2"]);
 });
 
 test("an upstream that does not take its own cursor any more is heard from now on, and what is missing is said", async () => {
