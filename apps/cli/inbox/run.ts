@@ -1,5 +1,6 @@
 /** `parley inbox`: everything that is asked of a person, in whoever's task: listed, asked one after another, or answered alike. */
-import { confirm, isCancel, multiselect } from "@clack/prompts";
+import { isCancel } from "@clack/prompts";
+import { confirm, multiselect } from "../questions/choices.ts";
 import { canonicalJson } from "@parley/core";
 import type { AskSummary, BatchReceipt, OpenAsk } from "../client/api-client.ts";
 import type { Reached } from "../client/reach.ts";

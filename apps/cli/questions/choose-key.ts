@@ -1,5 +1,5 @@
 /** Which question of a task a command is about, if it names none. */
-import { select } from "@clack/prompts";
+import { select } from "./choices.ts";
 import type { ApiClient } from "../client/api-client.ts";
 import { cleanLine, isInteractive } from "../terminal/terminal.ts";
 

@@ -3,14 +3,14 @@ import { PassThrough } from "node:stream";
 import { emitKeypressEvents } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import { lineSign, type LineSign, pastedAsOneLine } from "./paste.ts";
+import { lineSign, type LineSign, pastedAsOneLine, withoutPaste } from "./paste.ts";
 
 /** As long as nobody types. */
 const PAUSE = Symbol("pause");
 type Pieces = readonly (string | typeof PAUSE)[];
 
 /** What was typed when Enter was pressed; undefined if it was not. */
-async function entered(pieces: Pieces, breaks: LineSign): Promise<string | undefined> {
+async function entered(pieces: Pieces, breaks?: LineSign): Promise<string | undefined> {
   const terminal = Object.assign(new PassThrough(), { isTTY: true });
   for (const name of ["stdin", "stderr"] as const) {
     const own = Object.getOwnPropertyDescriptor(process, name)!;
@@ -18,7 +18,7 @@ async function entered(pieces: Pieces, breaks: LineSign): Promise<string | undef
     onTestFinished(() => void Object.defineProperty(process, name, own));
   }
   emitKeypressEvents(terminal);
-  return await pastedAsOneLine(async () => {
+  const prompt = async () => {
     let [typed, at]: [string, string | undefined] = ["", undefined];
     terminal.on("keypress", (character: string | undefined, { name }: { readonly name?: string }) => {
       if (name === "return") at ??= typed;
@@ -30,14 +30,15 @@ async function entered(pieces: Pieces, breaks: LineSign): Promise<string | undef
       await sleep(0);
     }
     return at;
-  }, breaks);
+  };
+  return await (breaks ? pastedAsOneLine(prompt, breaks) : withoutPaste(prompt));
 }
 
 const marked = (text: string) => `\u001B[200~${text}\u001B[201~`;
 
 test.each<[what: string, pieces: Pieces, expected: string | undefined]>([
   ["typed", ["Ann", "\r"], "Ann"],
-  ["typed before the prompt", ["Ann\r"], "Ann"],
+  ["typed before the prompt", ["Ann\r", PAUSE], "Ann"],
   ["pasted, marked", [marked("a\rb\r"), PAUSE, "\r"], "a⏎b⏎"],
   ["pasted, marked, in pieces", ["\u001B[200~a\r", "b\r", "c\u001B[201~", PAUSE, "\r"], "a⏎b⏎c"],
   ["pasted, marked, with Enter right after it", [marked("a\rb"), "\r"], "a⏎b"],
@@ -46,6 +47,7 @@ test.each<[what: string, pieces: Pieces, expected: string | undefined]>([
   ["pasted, marked, with a mark in it that ends it early", [`${marked("a\u001B[201~\rb\r")}`, PAUSE], undefined],
   ["pasted, without a mark", ["a\rb\r", PAUSE, "\r"], "a⏎b⏎"],
   ["pasted, without a mark, in pieces", ["a\rb", "\rc\r", PAUSE, "\r"], "a⏎b⏎c⏎"],
+  ["pasted, without a mark, in pieces of which each is a line", ["a\r", "b\r", "c", PAUSE, "\r"], "a⏎b⏎c"],
   ["pasted with the line ends of Windows", ["a\r\nb", PAUSE, "\r"], "a⏎b"],
   ["pasted with an empty line", [marked("a\n\nb"), PAUSE, "\r"], "a⏎⏎b"],
 ])("%s", async (_what, pieces, expected) => {
@@ -53,6 +55,17 @@ test.each<[what: string, pieces: Pieces, expected: string | undefined]>([
   const typed = await entered(pieces, breaks);
   expect(typed).toBe(expected);
   if (typed !== undefined) expect(breaks.read(typed)).toBe(typed.replaceAll("⏎", "\n"));
+});
+
+test.each<[what: string, pieces: Pieces, expected: string | undefined]>([
+  ["a key and Enter", ["y", "\r"], "y"],
+  ["a key and Enter in one piece", ["y\r", PAUSE], "y"],
+  ["an arrow and Enter", ["\u001B[B", "\r"], ""],
+  ["several lines", [marked("yes\rno\r"), PAUSE], undefined],
+  ["several lines without a mark", ["yes\rno\r", PAUSE], undefined],
+  ["several lines and Enter", [marked("yes\rno\r"), PAUSE, "\r"], ""],
+])("among choices, %s: what is pasted chooses nothing", async (_what, pieces, expected) => {
+  expect(await entered(pieces)).toBe(expected);
 });
 
 const SIGNS = ["⏎", "↵", "␤", "¶"];

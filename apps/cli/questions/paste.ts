@@ -1,8 +1,10 @@
 /**
- * Pasted text in a prompt of one line. Without this, its first line break would submit the field, and the rest would be lost, or answer what is asked next.
+ * Pasted text in a prompt of one line, or of choices. Without this, its first line break would submit the prompt, and the rest would be lost, or answer what
+ * is asked next.
  *
  * Terminals mark what is pasted if a program asks them to (bracketed paste). Of others, what arrives in one piece with a line break before its end was
- * pasted: nobody types so fast. Of a terminal that marks, only the marks count: an Enter may arrive together with what was pasted before it.
+ * pasted: nobody types so fast. An Enter that ends a piece with more in it waits for a moment, in which the next piece would come. Of a terminal that marks,
+ * only the marks count: an Enter may arrive together with what was pasted before it.
  */
 const [ASK, STOP] = ["\u001B[?2004h", "\u001B[?2004l"];
 const [START, END] = ["\u001B[200~", "\u001B[201~"];
@@ -47,7 +49,16 @@ function isPasted(chunk: string): boolean {
 }
 
 /** While `prompt` is open, the sign is typed for each line break in pasted text. */
-export async function pastedAsOneLine<T>(prompt: () => Promise<T>, { sign, shown }: LineSign = replacedBy(" ")): Promise<T> {
+export async function pastedAsOneLine<T>(prompt: () => Promise<T>, breaks: LineSign = replacedBy(" ")): Promise<T> {
+  return await watchingPaste(prompt, breaks);
+}
+
+/** While `prompt` is open, what is pasted is dropped: it was meant for a text, and would choose by its letters and line breaks. */
+export async function withoutPaste<T>(prompt: () => Promise<T>): Promise<T> {
+  return await watchingPaste(prompt, undefined);
+}
+
+async function watchingPaste<T>(prompt: () => Promise<T>, breaks: LineSign | undefined): Promise<T> {
   const { stdin, stderr } = process;
   if (!stdin.isTTY || !stderr.isTTY) return await prompt();
   const emit = stdin.emit.bind(stdin) as (event: string, ...args: unknown[]) => boolean;
@@ -55,16 +66,31 @@ export async function pastedAsOneLine<T>(prompt: () => Promise<T>, { sign, shown
   let isMarking = false;
   let endsLeft = 0;
   let isOnePiece = false;
+  let hasMore = false;
   let pastedAtMs = 0;
   let before: string | undefined;
+  let waiting: NodeJS.Timeout | undefined;
+
+  function breakLine(): void {
+    for (const character of breaks?.sign ?? "")
+      emit("keypress", character, { ...(character === " " && { name: "space" }), sequence: character });
+  }
+
   const emitKeys = (event: string, ...args: unknown[]): boolean => {
     if (event === "data") {
       const piece = String(args[0]);
       isMarking ||= piece.includes(START);
       endsLeft = piece.split(END).length - 1;
+      if (waiting !== undefined) {
+        clearTimeout(waiting);
+        waiting = undefined;
+        pastedAtMs = Date.now();
+        breakLine();
+      }
       // A long text arrives in several pieces, one right after the other.
       isOnePiece = !isMarking && (isPasted(piece) || Date.now() - pastedAtMs < NEXT_PIECE_MS);
       if (isOnePiece) pastedAtMs = Date.now();
+      hasMore = !isMarking && /[^\r\n]/.test(piece);
       before = undefined;
       return emit(event, ...args);
     }
@@ -76,16 +102,25 @@ export async function pastedAsOneLine<T>(prompt: () => Promise<T>, { sign, shown
       isPasting = name === "paste-start" || endsLeft > 0;
       return true;
     }
+    const isPaste = isPasting || isOnePiece;
     // Two characters of one line break.
     const isSecond = before === "return" && name === "enter";
     before = name;
-    if (!(isPasting || isOnePiece) || (name !== "return" && name !== "enter")) {
+    if (name !== "return" && name !== "enter") {
+      if (!breaks) return isPaste || emit(event, ...args);
       const [character, key] = args;
-      const other = typeof character === "string" ? shown(character) : character;
+      const other = typeof character === "string" ? breaks.shown(character) : character;
       return other === character ? emit(event, ...args) : emit(event, other, { ...(key as Key), sequence: other });
     }
     if (isSecond) return true;
-    for (const character of sign) emit("keypress", character, { ...(character === " " && { name: "space" }), sequence: character });
+    if (isPaste) breakLine();
+    else if (!hasMore) return emit(event, ...args);
+    else {
+      waiting = setTimeout(() => {
+        waiting = undefined;
+        emit(event, ...args);
+      }, NEXT_PIECE_MS);
+    }
     return true;
   };
   stdin.emit = emitKeys as typeof stdin.emit;
@@ -94,6 +129,7 @@ export async function pastedAsOneLine<T>(prompt: () => Promise<T>, { sign, shown
     return await prompt();
   } finally {
     stderr.write(STOP);
+    clearTimeout(waiting);
     // The method of its class again.
     delete (stdin as Partial<typeof stdin>).emit;
   }

@@ -2,7 +2,7 @@
  * Asks questions on a terminal. Prompts go to standard error, so that standard output contains results only. The caller can close a prompt, because someone
  * else may answer in the meantime.
  */
-import { autocomplete, autocompleteMultiselect, confirm, isCancel, multiselect, note, select, text } from "@clack/prompts";
+import { autocomplete, autocompleteMultiselect, isCancel, note, text } from "@clack/prompts";
 import {
   asShown,
   type Field,
@@ -16,6 +16,7 @@ import {
   REASON_CHARS_MAX,
   valueOf,
 } from "@parley/core";
+import { confirm, multiselect, select } from "./choices.ts";
 import { type Content, type Elicitation, type Form, isVisit, type Reply } from "./form.ts";
 import { ABANDONED, LATER } from "./abandoned.ts";
 import { lineSign, type LineSign, pastedAsOneLine, replacedBy } from "./paste.ts";
@@ -284,7 +285,7 @@ async function promptForField(field: Field, { validate, ...options }: Options & 
       const judge = (given: readonly string[] | string | undefined) => validate(field, valuesOf([given ?? []].flat()));
       for (let chosen: readonly string[] = initialValues; ;) {
         const all = { message, options: choices, required: false, initialValues: [...chosen], maxItems: ROWS, ...options };
-        const given = choices.length > LISTED_MAX ? await autocompleteMultiselect(all) : await multiselect(all);
+        const given = choices.length > LISTED_MAX ? await pastedAsOneLine(() => autocompleteMultiselect(all)) : await multiselect(all);
         if (isCancel(given)) return given;
         if (given.length === 0 && mayLeaveOut) return undefined;
         const problem = judge(given);
@@ -301,7 +302,7 @@ async function promptForField(field: Field, { validate, ...options }: Options & 
         ...(preset !== undefined && { initialValue: typeof preset === "string" ? preset : JSON.stringify(preset) }),
         ...options,
       };
-      const given = choices.length > LISTED_MAX ? await autocomplete<Chosen>(all) : await select<Chosen>(all);
+      const given = choices.length > LISTED_MAX ? await pastedAsOneLine(() => autocomplete<Chosen>(all)) : await select<Chosen>(all);
       if (isCancel(given)) return given;
       return given === NONE ? undefined : valuesOf([given])[0];
     }
