@@ -1,7 +1,7 @@
-/** A form without script that arrives after its person's login has ended. */
+/** A form without script that is not taken for now: its person's login has ended, they have sent too much, or something is away. */
 import { ParleyError } from "@parley/core";
 import { catalogue, defineTool } from "@parley/sdk";
-import { expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { z } from "zod";
 import { until } from "../../test/support/until.ts";
 import { rpc } from "./client.fixture.ts";
@@ -18,6 +18,10 @@ const tools = catalogue([
   defineTool({ name: "connect", run: async (_args, ctx) => void (await ctx.secret("key", { message: "The key?" })) }),
 ]);
 
+/** Why answers are refused at present. */
+let refused: "QUOTA_EXCEEDED" | "UNAVAILABLE" | "OVERLOADED" | undefined;
+afterEach(() => void (refused = undefined));
+
 /** A page of Ann's, whose login ends and begins by a header. */
 async function asked(name: "plan" | "connect") {
   const { fronts, services } = await deploy({
@@ -29,6 +33,11 @@ async function asked(name: "plan" | "connect") {
       },
       ticket: undefined,
       logIn: async (_request, reply) => await reply.redirect("/login", 303),
+    },
+    rates: {
+      take: async (_caller, { answers = 0 }) => {
+        if (refused && answers > 0) throw new ParleyError(refused, "not now");
+      },
     },
   });
   const [front] = fronts;
@@ -77,6 +86,26 @@ test("comes back whole, and is sent after a login, once, by the same person", as
   await until(async () => (await services.store.load(taskId))?.status === "completed");
   expect(JSON.stringify((await services.store.load(taskId))?.outcome)).toContain("Graz");
 });
+
+test.each(["QUOTA_EXCEEDED", "UNAVAILABLE", "OVERLOADED"] as const)(
+  "comes back whole if the reason is %s, and is sent again without a login",
+  async (why) => {
+    const { services, taskId, own, post } = await asked("plan");
+    const typed: [string, string][] = [...own, ["f0", "Graz"], ["f1", NOTE], ["action", "accept"]];
+    refused = why;
+    const { status, text, kept } = await post(typed);
+    expect([status, kept, text.includes("Log in")]).toEqual([why === "QUOTA_EXCEEDED" ? 429 : 503, typed, false]);
+    refused = undefined;
+    expect((await post(kept)).status).toBe(200);
+    await until(async () => (await services.store.load(taskId))?.status === "completed");
+    // The script keeps what was typed, and tries again by itself; a secret is shown on no page.
+    refused = why;
+    expect((await post(typed, { "x-requested-with": "parley" })).kept).toEqual([]);
+    const secret = await asked("connect");
+    const { text: again, kept: none } = await secret.post([...secret.own, ["secret", "hunter2"], ["action", "accept"]]);
+    expect([none, again.includes("hunter2")]).toEqual([[], false]);
+  },
+);
 
 test.each<["asks" | "inbox"]>([["asks"], ["inbox"]])("leads to the login from a page of %s", async (where) => {
   const { own, post, url } = await asked("plan");

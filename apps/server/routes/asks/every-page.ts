@@ -216,17 +216,17 @@ export function lookedAt(name: "completed" | "closed" | "answered"): "recorded" 
 /**
  * Shows one sentence for each error. A person who is not logged in is sent to the login.
  *
- * `keep` finds what is to be sent again of a form that came without a login.
+ * `keep` finds what is to be sent again of a form that was not taken for now.
  */
 export function showErrors(
   scope: FastifyInstance,
   { services: { ids }, log }: FrontEnd,
   { logIn }: Pick<Visitors, "logIn">,
-  keep?: (request: FastifyRequest) => Promise<Html | undefined>,
+  keep?: (request: FastifyRequest, needsLogin: boolean) => Promise<Html | undefined>,
 ): void {
   function show(error: PageError, request: FastifyRequest, reply: FastifyReply, kept?: Html): FastifyReply {
     const problem = noticeFor(error);
-    const name = kept ? "kept" : problem === "logged-out" && !logIn ? "no-login" : problem;
+    const name = problem !== "logged-out" ? problem : kept ? "kept" : logIn ? problem : "no-login";
     if (name !== "broken") {
       // A failure of the file store, the provider or the key may need an operator.
       log[NOTICES[name].status === 503 ? "warn" : "info"](
@@ -244,13 +244,19 @@ export function showErrors(
   }
 
   scope.setErrorHandler(async (error: PageError, request, reply) => {
+    const name = noticeFor(error);
+    const needsLogin = name === "logged-out";
     // A script cannot follow a person to their login, and has what they typed.
-    if (!logIn || isFromScript(request) || noticeFor(error) !== "logged-out") return show(error, request, reply);
-    if (request.method !== "GET") return show(error, request, reply, await keep?.(request));
+    if (isFromScript(request) || (needsLogin ? !logIn : !PASSING.has(name))) return show(error, request, reply);
+    if (request.method !== "GET") return show(error, request, reply, await keep?.(request, needsLogin));
+    if (!needsLogin || !logIn) return show(error, request, reply);
     // What an error handler throws would be sent as it is.
     return await logIn(request, reply).catch((failed: PageError) => show(failed, request, reply));
   });
 }
+
+/** What keeps a form from being taken, and is over in a moment. */
+const PASSING: ReadonlySet<NoticeName> = new Set(["busy", "away", "unsure"]);
 
 type PageError = Error & { readonly statusCode?: number };
 

@@ -356,7 +356,7 @@ export function asksRoute(
     }
   }
 
-  showErrors(scope, frontEnd, visitors, async (request) =>
-    isOwnForm(request, addresses) ? await keptForm(request, { bytesMax: FORM_BYTES_MAX }) : undefined,
+  showErrors(scope, frontEnd, visitors, async (request, needsLogin) =>
+    isOwnForm(request, addresses) ? await keptForm(request, { bytesMax: FORM_BYTES_MAX, needsLogin }) : undefined,
   );
 }

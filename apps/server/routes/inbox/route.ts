@@ -292,9 +292,9 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
     return pathAndQuery(addresses.urlOf(taskId, key));
   }
 
-  showErrors(scope, frontEnd, visitors, async (request) =>
+  showErrors(scope, frontEnd, visitors, async (request, needsLogin) =>
     isOwnForm(request, addresses)
-      ? await keptForm(request, { bytesMax: BATCH_BYTES_MAX, page: `${addresses.base()}${INBOX_PATH}` })
+      ? await keptForm(request, { bytesMax: BATCH_BYTES_MAX, page: `${addresses.base()}${INBOX_PATH}`, needsLogin })
       : undefined,
   );
 }
