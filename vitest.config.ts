@@ -44,7 +44,7 @@ export const projects = [
     test: {
       name: "e2e",
       include: files(".e2e.test.ts"),
-      globalSetup: "test/support/redis-setup.ts",
+      globalSetup: ["test/support/redis-setup.ts", "test/support/build-pages.ts"],
       // Each file runs its own deployment of five processes and waits for it most of the time: two at a time take the time of one.
       maxWorkers: 2,
       testTimeout: 240_000,

@@ -1,18 +1,21 @@
 /**
- * Builds the pages into dist/ if their sources have changed. `npm install` and `npm start` run it each time.
+ * Builds the pages if their sources have changed, each build into a directory of its own: dist/<digest of the sources>. dist/current names the one that
+ * servers serve from then on. `npm install` and `npm start` run it each time, also beside a server or a test that serves an earlier build, and beside
+ * each other.
  *
  * It also writes a compressed copy of each file that is served, so that the front end does not have to compress. The view of src/ask is one file, which
  * goes out inside of messages.
  */
 import { createHash } from "node:crypto";
-import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 
 const ROOT = join(import.meta.dirname, "../..");
 const DIST = join(import.meta.dirname, "dist");
-/** The digest of the sources of dist. It is stored beside dist, since every file in dist is served. */
-const STAMP = join(import.meta.dirname, "dist.made-of");
+const CURRENT = join(DIST, "current");
+/** For how long an earlier build stays for the servers that serve it. With `--only` none stays, as for a release. */
+const KEPT_MS = process.argv.includes("--only") ? 0 : 86_400_000;
 const MADE_OF = [
   "apps/web/{index.html,build.ts,vite.config.ts,package.json}",
   "apps/web/src/**/*",
@@ -20,12 +23,16 @@ const MADE_OF = [
   "apps/web/styles/*",
   "packages/core/asks/{form,own-words}.ts",
 ];
+const digest = digestOfSources();
+const BUILD = join(DIST, digest);
+/** A build until it is finished. */
+const MADE = join(DIST, `.${process.pid}`);
 
 function digestOfSources(): string {
   const hash = createHash("sha256");
   const files = globSync(MADE_OF, { cwd: ROOT }).filter((file) => /\.[a-z]+$/.test(file) && !file.includes(".test."));
   for (const file of files.toSorted()) hash.update(file).update(readFileSync(join(ROOT, file)));
-  return hash.digest("hex");
+  return hash.digest("hex").slice(0, 16);
 }
 
 /**
@@ -56,7 +63,7 @@ function byTheme(tokens: string): string {
 }
 
 /** Returns false if vite is not installed. */
-async function build(): Promise<boolean> {
+async function make(): Promise<boolean> {
   const vite = await import("vite").catch(() => undefined);
   if (!vite) {
     // An installation without dev dependencies, for example on a server.
@@ -64,13 +71,11 @@ async function build(): Promise<boolean> {
     return false;
   }
   const configFile = join(import.meta.dirname, "vite.config.ts");
-  // Of builds before, also what this one would not write.
-  rmSync(DIST, { recursive: true, force: true });
-  await vite.build({ configFile });
+  await vite.build({ configFile, build: { outDir: join(MADE, "play") } });
   await vite.build({
     configFile,
     build: {
-      outDir: "dist/pages",
+      outDir: join(MADE, "pages"),
       rolldownOptions: {
         input: join(import.meta.dirname, "src/pages/main.ts"),
         output: { format: "iife", entryFileNames: "pages-[hash].js" },
@@ -80,20 +85,48 @@ async function build(): Promise<boolean> {
   await vite.build({
     configFile,
     build: {
-      outDir: "dist/ask",
+      outDir: join(MADE, "ask"),
       rolldownOptions: { input: join(import.meta.dirname, "src/ask/main.tsx"), output: { format: "es", entryFileNames: "ask.js" } },
     },
   });
-  writeFileSync(join(DIST, "ask/ask.html"), askView(readFileSync(join(DIST, "ask/ask.js"), "utf8")));
-  rmSync(join(DIST, "ask/ask.js"));
-  for (const file of globSync("{play,pages}/**/*.{html,js,css,svg}", { cwd: DIST })) {
-    const content = readFileSync(join(DIST, file));
-    writeFileSync(join(DIST, `${file}.br`), brotliCompressSync(content));
-    writeFileSync(join(DIST, `${file}.gz`), gzipSync(content, { level: 9 }));
+  writeFileSync(join(MADE, "ask/ask.html"), askView(readFileSync(join(MADE, "ask/ask.js"), "utf8")));
+  rmSync(join(MADE, "ask/ask.js"));
+  for (const file of globSync("{play,pages}/**/*.{html,js,css,svg}", { cwd: MADE })) {
+    const content = readFileSync(join(MADE, file));
+    writeFileSync(join(MADE, `${file}.br`), brotliCompressSync(content));
+    writeFileSync(join(MADE, `${file}.gz`), gzipSync(content, { level: 9 }));
   }
   return true;
 }
 
-const digest = digestOfSources();
-const isFresh = existsSync(join(DIST, "ask/ask.html")) && existsSync(STAMP) && readFileSync(STAMP, "utf8") === digest;
-if (!isFresh && (await build())) writeFileSync(STAMP, digest);
+function finish(): void {
+  try {
+    renameSync(MADE, BUILD);
+  } catch (error) {
+    rmSync(MADE, { recursive: true, force: true });
+    // Another process that builds the same was faster.
+    if (!existsSync(BUILD)) throw error;
+  }
+}
+
+function serveFromNowOn(): void {
+  const before = existsSync(CURRENT) ? readFileSync(CURRENT, "utf8") : undefined;
+  if (before !== digest) {
+    writeFileSync(MADE, digest);
+    renameSync(MADE, CURRENT);
+  }
+  const nowMs = Date.now();
+  for (const name of readdirSync(DIST)) {
+    const path = join(DIST, name);
+    if (name === digest || path === CURRENT) continue;
+    if (name === before && KEPT_MS > 0) utimesSync(path, nowMs / 1_000, nowMs / 1_000);
+    else if ((statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? nowMs) <= nowMs - KEPT_MS)
+      rmSync(path, { recursive: true, force: true });
+  }
+}
+
+if (existsSync(BUILD)) serveFromNowOn();
+else if (await make()) {
+  finish();
+  serveFromNowOn();
+}

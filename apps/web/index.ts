@@ -2,10 +2,15 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
+const DIST = join(import.meta.dirname, "dist");
+const CURRENT = join(DIST, "current");
+/** A later build leaves it alone. */
+const BUILD = existsSync(CURRENT) ? join(DIST, readFileSync(CURRENT, "utf8")) : DIST;
+
 /** Contains index.html and what it loads. */
-export const PLAYGROUND_DIRECTORY = join(import.meta.dirname, "dist/play");
+export const PLAYGROUND_DIRECTORY = join(BUILD, "play");
 /** Contains the script of the pages, whose name has a digest. */
-export const SCRIPT_DIRECTORY = join(import.meta.dirname, "dist/pages");
+export const SCRIPT_DIRECTORY = join(BUILD, "pages");
 
 export function isBuilt(): boolean {
   return existsSync(join(PLAYGROUND_DIRECTORY, "index.html"));
@@ -16,7 +21,7 @@ export const PAGES_SCRIPT: string | undefined = existsSync(SCRIPT_DIRECTORY)
   ? readdirSync(SCRIPT_DIRECTORY).find((name) => name.endsWith(".js"))
   : undefined;
 
-const VIEW = join(import.meta.dirname, "dist/ask/ask.html");
+const VIEW = join(BUILD, "ask/ask.html");
 
 /** The view of open questions for hosts of MCP Apps, one file. Undefined if it is not built: such hosts then tell their users in words. */
 export const ASK_VIEW: string | undefined = existsSync(VIEW) ? readFileSync(VIEW, "utf8") : undefined;

@@ -7,11 +7,9 @@ export default defineConfig({
   logLevel: "warn",
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: {
-    outDir: "dist/play",
     target: "es2024",
     // No data: addresses and no script for old browsers: the page's policy allows neither.
     assetsInlineLimit: 0,
     modulePreload: false,
-    emptyOutDir: true,
   },
 });

@@ -19,7 +19,7 @@ const COMPILED = ["**/*.js", "**/*.d.ts", "**/*.lua", "**/*.mjs"];
 
 export async function build(): Promise<readonly Staged[]> {
   await rm(STAGE, { recursive: true, force: true });
-  await promisify(execFile)(process.execPath, [join(ROOT, "apps/web/build.ts")]);
+  await promisify(execFile)(process.execPath, [join(ROOT, "apps/web/build.ts"), "--only"]);
   await promisify(execFile)(join(ROOT, "node_modules/.bin/tsc"), ["-p", join(import.meta.dirname, "tsconfig.json")]).catch(
     (error: Error & { stdout?: string }) => Promise.reject(new Error(`the sources do not compile:\n${error.stdout ?? error.message}`)),
   );

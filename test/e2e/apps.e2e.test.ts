@@ -1,16 +1,13 @@
 /** The view of open questions in a host of MCP Apps: the AppBridge of ext-apps in a real browser, a client of the SDK behind it, and the deployment. */
-import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
-import { promisify } from "node:util";
 import { AxeBuilder } from "@axe-core/playwright";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { McpUiHostCapabilities } from "@modelcontextprotocol/ext-apps/app-bridge";
 import { catalogue, defineTool } from "@parley/sdk";
+import { ASK_VIEW } from "@parley/web";
 import type { Browser, FrameLocator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import type { Front } from "../../apps/server/deployment.fixture.ts";
+import { deploy, type Front } from "../../apps/server/deployment.fixture.ts";
 import { appsHostScript } from "../support/apps-host.ts";
 import { findChromium, startChromium } from "../support/chromium.ts";
 import { beside, ENLARGED } from "../support/reflow.ts";
@@ -21,13 +18,6 @@ if (command === undefined) console.log("apps.e2e.test.ts: no Chromium here, so n
 
 const MIME_TYPE = "text/html;profile=mcp-app";
 const HOST = "http://host.example/";
-const ROOT = resolve(import.meta.dirname, "../..");
-const VIEW = resolve(ROOT, "apps/web/dist/ask/ask.html");
-
-// A front end reads the view as it starts.
-await promisify(execFile)(process.execPath, [resolve(ROOT, "apps/web/build.ts")]);
-const { deploy } = await import("../../apps/server/deployment.fixture.ts");
-
 const held = Promise.withResolvers<void>();
 const asking = catalogue([
   defineTool({
@@ -349,7 +339,7 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
     onTestFinished(() => context.close());
     const page = await context.newPage();
     page.on("pageerror", (error) => complaints.push(String(error.stack)));
-    await page.setContent(readFileSync(VIEW, "utf8"));
+    await page.setContent(ASK_VIEW ?? "");
     await page.getByText("This page belongs to a chat").waitFor();
     await page.evaluate(
       `for (const data of [null, 1, {}, { jsonrpc: "2.0", method: 1 }, { jsonrpc: "2.0", method: "ui/notifications/tool-result" }]) postMessage(data, "*")`,

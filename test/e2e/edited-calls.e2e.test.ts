@@ -2,11 +2,9 @@
  * Approvals whose arguments may be changed, in a real browser: with the keyboard alone, without script, in both themes, on a phone, and what axe finds.
  * The gate, its rules and the front ends are those of a deployment.
  */
-import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { promisify } from "node:util";
+import { join } from "node:path";
 import { AxeBuilder } from "@axe-core/playwright";
 import type { RulesConfig } from "@parley/approvals";
 import { openGate } from "@parley/approvals/every-process";
@@ -81,7 +79,6 @@ async function offered() {
 }
 
 beforeAll(async () => {
-  await promisify(execFile)(process.execPath, [resolve(import.meta.dirname, "../../apps/web/build.ts")]);
   if (EDITED_SHOTS !== undefined) await mkdir(EDITED_SHOTS, { recursive: true });
 });
 

@@ -1,12 +1,10 @@
 /** The inbox and the pages of questions in a real browser, without script and with it: two people, the keyboard, both themes, a small screen, axe. */
-import { execFile } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { AxeBuilder } from "@axe-core/playwright";
 import { catalogue, type Context, defineTool } from "@parley/sdk";
-import { PAGES_STYLE } from "@parley/web";
+import { PAGES_STYLE, SCRIPT_DIRECTORY } from "@parley/web";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
@@ -112,17 +110,12 @@ const deployed = () =>
     },
   });
 
-const PAGES = resolve(import.meta.dirname, "../../apps/web/dist/pages");
 const PAGE_BYTES_MAX = 60_000;
 /** INBOX_ASKS=100: how many questions are answered by keyboard, and measured. */
 const ASKS = Number(process.env["INBOX_ASKS"] ?? 7);
 /** Between two keys, as somebody who types well. */
 const KEY_MS = 35;
 const OPTIONS = { viewport: { width: 1_280, height: 800 }, timezoneId: "Europe/Berlin", locale: "en-GB" };
-
-beforeAll(async () => {
-  await promisify(execFile)(process.execPath, [resolve(import.meta.dirname, "../../apps/web/build.ts")]);
-});
 
 describe.skipIf(command === undefined)("the inbox in a browser", () => {
   let browser: Browser;
@@ -886,9 +879,9 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
 });
 
 test("the script and the style of the inbox are smaller than 60 kB as they travel", () => {
-  const [script, ...others] = globSync("*.js", { cwd: PAGES });
+  const [script, ...others] = globSync("*.js", { cwd: SCRIPT_DIRECTORY });
   expect(others).toEqual([]);
-  const sizes = [readFileSync(join(PAGES, script ?? "")), Buffer.from(PAGES_STYLE)].map(
+  const sizes = [readFileSync(join(SCRIPT_DIRECTORY, script ?? "")), Buffer.from(PAGES_STYLE)].map(
     (content) => gzipSync(content, { level: 9 }).length,
   );
   expect(sizes.reduce((sum, each) => sum + each, 0)).toBeLessThan(PAGE_BYTES_MAX);

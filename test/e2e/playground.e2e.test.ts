@@ -2,15 +2,15 @@
  * The playground in a real browser: every dialect with the keyboard alone, every kind of field, two tabs, reloads, hostile content, and
  * what axe reports.
  */
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { globSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { AxeBuilder } from "@axe-core/playwright";
+import { PLAYGROUND_DIRECTORY } from "@parley/web";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { describedAs, findChromium, startChromium } from "../support/chromium.ts";
@@ -27,7 +27,6 @@ if (command === undefined) {
 }
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const DIST = join(ROOT, "apps/web/dist/play");
 /** What one thing on a page may take, on a machine that is busy with others. */
 const WAIT_MS = 60_000;
 const PAGE_BYTES_MAX = 60_000;
@@ -51,13 +50,9 @@ async function inEach(dialects: readonly string[], work: (dialect: string) => Pr
   for (const [index, end] of ends.entries()) if (end.status === "rejected") throw new Error(`in ${dialects[index]}`, { cause: end.reason });
 }
 
-beforeAll(async () => {
-  await promisify(execFile)(process.execPath, [join(ROOT, "apps/web/build.ts")]);
-});
-
 test("the page is smaller than 60 kB as it travels", () => {
-  const files = globSync("**/*.{html,js,css,svg}", { cwd: DIST });
-  const bytes = files.map((file) => gzipSync(readFileSync(join(DIST, file)), { level: 9 }).length);
+  const files = globSync("**/*.{html,js,css,svg}", { cwd: PLAYGROUND_DIRECTORY });
+  const bytes = files.map((file) => gzipSync(readFileSync(join(PLAYGROUND_DIRECTORY, file)), { level: 9 }).length);
   expect(files.length).toBeGreaterThan(2);
   expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThan(PAGE_BYTES_MAX);
 });

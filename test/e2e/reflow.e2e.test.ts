@@ -1,14 +1,14 @@
 /** Every page that people see, enlarged to 400 % in a real browser, in both themes (test/support/reflow.ts). */
-import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { promisify } from "node:util";
+import { join } from "node:path";
 import { catalogue, type Context, defineTool } from "@parley/sdk";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { joinCompany } from "../../apps/gallery/19-join-company.ts";
+import { rpc } from "../../apps/server/client.fixture.ts";
+import { callerNamed, deploy } from "../../apps/server/deployment.fixture.ts";
 import { accountsPage } from "../../apps/server/routes/accounts/view.ts";
 import { filesPage, grantPage, loginAs, noticeOf, noticePage, visitPage } from "../../apps/server/routes/asks/views.ts";
 import { readerOf } from "../../apps/server/texts/texts.ts";
@@ -20,12 +20,6 @@ const command = findChromium();
 if (command === undefined) console.log("reflow.e2e.test.ts: no Chromium here, so no browser; apt-get install chromium");
 /** REFLOW_SHOTS=<directory>: where a picture of each page goes. */
 const { REFLOW_SHOTS } = process.env;
-
-const ROOT = resolve(import.meta.dirname, "../..");
-await promisify(execFile)(process.execPath, [resolve(ROOT, "apps/web/build.ts")]);
-// A front end reads the built pages as it starts.
-const { callerNamed, deploy } = await import("../../apps/server/deployment.fixture.ts");
-const { rpc } = await import("../../apps/server/client.fixture.ts");
 
 const LONG = "Rindfleischetikettierungsüberwachungsaufgabenübertragungsgesetz";
 const asks = (name: string, title: string, run: (ctx: Context) => Promise<unknown>) =>
