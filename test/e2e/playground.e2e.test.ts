@@ -538,6 +538,45 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     expect(await kept()).toBe(null);
   });
 
+  test("arguments of a call that was not made are kept after a reload and after another tool, and removed with the call", async () => {
+    const page = await open(at("2026-07-28+tasks", "hostile"));
+    const text = page.getByLabel(/^Text/);
+    await text.fill("half a thought");
+    await page.reload();
+    await text.waitFor();
+    expect(await text.inputValue()).toBe("half a thought");
+    await page.getByRole("button", { name: /every_field/ }).click();
+    await text.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: /hostile/ }).click();
+    expect(await text.inputValue()).toBe("half a thought");
+    await page.getByRole("button", { name: "Call hostile", exact: true }).click();
+    await dialog(page).waitFor();
+    expect(await page.evaluate('sessionStorage.getItem("parley.drafts")')).toBe(null);
+  });
+
+  test("a call is found again among one's own, from a page that knows nothing of it, in a dialect without tasks as well", async () => {
+    const first = await open(at("2026-07-28+tasks", "every_field"));
+    await call(first, "every_field");
+    await dialog(first).waitFor();
+    const other = await open(at("2025-06-18", ""));
+    await other.getByText("Your calls").focus();
+    await press(other, "Enter");
+    const mine = other.getByRole("list").getByRole("button", { name: /waits for you/ });
+    await mine.first().waitFor();
+    await findNothing(other);
+    await mine.first().focus();
+    await press(other, "Enter");
+    await dialog(other).waitFor();
+    await canAnswer(other);
+    await dialog(other).getByRole("button", { name: "Decline" }).click();
+    await result(first).waitFor();
+    // What is listed follows what happens.
+    await other
+      .getByRole("button", { name: /completed/ })
+      .first()
+      .waitFor();
+  });
+
   test("what tools and people say stays text, in every place where it is shown", async () => {
     const page = await open(at("2025-11-25", "hostile"));
     await page.getByLabel(/^Text/).fill("<b onclick=1>bold</b>");
@@ -648,8 +687,9 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     expect((await said.locator(".line").allInnerTexts()).map((line) => line.replaceAll("\n", " "))).toEqual([
       "error the oven is cold",
       "success Saved",
-      "qr https://x.example",
     ]);
+    await said.getByRole("img", { name: "QR code" }).waitFor();
+    await said.getByText("https://x.example").waitFor();
     await page.getByText("1 of 4: first part").waitFor();
     await page.getByText("thinking…").waitFor();
     await said.getByText("const a = 1;").waitFor();

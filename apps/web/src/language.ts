@@ -28,6 +28,11 @@ export function count(number: number): string {
   return number.toLocaleString(locale);
 }
 
+/** A moment in the person's own time zone. */
+export function moment(iso: string): string {
+  return new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso));
+}
+
 /** "2 hours". In the largest unit of which there are two. */
 export function duration(ms: number): string {
   const [unit, size] = UNITS.find(([, each]) => ms >= 2 * each) ?? (["second", 1_000] as const);

@@ -105,6 +105,8 @@ export const PLAY: typeof EN.PLAY = {
     "Aus seinen Argumenten wird ein Formular. Rufen Sie es in einem beliebigen Dialekt des Protokolls auf: Seine Fragen erscheinen hier so, wie ein MCP-Client sie zeigt, und daneben steht jede Nachricht.",
   try: "Versuchen Sie es mit {tool}: Lassen Sie sich fragen, und halten Sie den Server an, bevor Sie antworten. Starten Sie ihn wieder: Die Frage wartet noch.",
   looking: "Werkzeuge werden gesucht …",
+  own: "Ihre Aufrufe",
+  ownNone: "Von Ihnen ist kein Aufruf mehr aufbewahrt.",
   again: "Noch einmal versuchen",
   search: "Werkzeuge suchen",
   none: "Kein Werkzeug passt.",
@@ -173,6 +175,7 @@ export const PLAY: typeof EN.PLAY = {
   block: "Ein Block",
   noPicture: "Bilder dieser Art werden nicht gezeigt: {type}",
   picture: "Ein Bild",
+  qr: "QR-Code",
 
   activity: "Was geschieht",
   olderLines: "{count} ältere Zeilen",

@@ -113,6 +113,8 @@ export const PLAY = {
     "Its arguments become a form. Call it in any dialect of the protocol: its questions appear here as an MCP client would show them, and every message is listed beside them.",
   try: "Try {tool}, let it ask, and stop the server before you answer. Start it again: the question still waits.",
   looking: "Looking for tools…",
+  own: "Your calls",
+  ownNone: "You have not called anything that is still kept.",
   again: "Try again",
   search: "Search tools",
   none: "No matching tools.",
@@ -180,6 +182,7 @@ export const PLAY = {
   block: "A block",
   noPicture: "Picture type not supported: {type}",
   picture: "A picture",
+  qr: "QR code",
 
   activity: "Activity",
   olderLines: "{count} older lines",

@@ -28,7 +28,7 @@ function textsIn(given: unknown): readonly (readonly [string, string])[] {
 }
 
 /** Identifies a question without the problems of the last answer: equal each time it is asked. */
-export function sameQuestion({ message, schema, url }: Question): string {
+export function sameQuestion({ message, schema, url }: Omit<Question, "id"> & Partial<Pick<Question, "id">>): string {
   return JSON.stringify([wordsOf(message), schema ?? url]);
 }
 

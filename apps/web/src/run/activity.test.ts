@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { itemOf, NO_ACTIVITY, withItems } from "./activity.ts";
+import { isInResult, itemOf, NO_ACTIVITY, withItems } from "./activity.ts";
 
 describe("activity", () => {
   test("shows each kind of item where it belongs", () => {
@@ -24,10 +24,12 @@ describe("activity", () => {
       ["log", "warning", 'kitchen: {"table":4}'],
       ["emit", "success", "Held"],
       ["toast", "success", "Saved"],
-      ["emit", "qr", "hello"],
       ["emit", "new-thing", '{"type":"new-thing","a":1}'],
     ]);
-    expect(activity.artifacts).toEqual([expect.objectContaining({ type: "code", title: "main.ts", content: "1", language: "ts" })]);
+    expect(activity.artifacts).toEqual([
+      expect.objectContaining({ type: "code", title: "main.ts", content: "1", language: "ts" }),
+      expect.objectContaining({ type: "qr", content: "hello" }),
+    ]);
     expect(withItems(activity, [{ type: "emit", kind: "thinking", data: { active: false } }]).thinking).toBe(false);
   });
 
@@ -77,6 +79,26 @@ describe("activity", () => {
     // The server raises progress by tiny amounts to keep waiting clients alive.
     expect(words({ progress: 2.000001, total: 4 })?.words).toBe("2 of 4");
   });
+});
+
+test.each<[what: string, data: object, block: object, isThere: boolean]>([
+  ["code", { type: "code", content: "x = 1", language: "py" }, { type: "text", text: "```py\nx = 1\n```" }, true],
+  ["code with a title", { type: "code", title: "A", content: "x" }, { type: "text", text: "A\n\n```\nx\n```" }, true],
+  ["other code", { type: "code", content: "x = 2", language: "py" }, { type: "text", text: "```py\nx = 1\n```" }, false],
+  ["a picture", { type: "image", content: "AA==" }, { type: "image", data: "AA==", mimeType: "image/png" }, true],
+  ["a picture in its address", { type: "image", url: "data:image/png;base64,AA==" }, { type: "image", data: "AA==" }, true],
+  [
+    "a document",
+    { type: "json", content: { a: 1 } },
+    { type: "resource", resource: { uri: "artifact://1", text: '{\n  "a": 1\n}' } },
+    true,
+  ],
+  ["a link", { type: "document", url: "https://x.example/a.pdf" }, { type: "resource_link", uri: "https://x.example/a.pdf" }, true],
+  ["what has nothing", { type: "document" }, { type: "text", text: "" }, false],
+  ["a text that says the same among other things", { type: "document", content: "one" }, { type: "text", text: "one and two" }, false],
+])("%s is shown once if the result has it as well", (_what, data, block, isThere) => {
+  const [artifact] = withItems(NO_ACTIVITY, [{ type: "emit", kind: "artifact", data }]).artifacts;
+  expect([isInResult(artifact!, { content: [null, block] }), isInResult(artifact!, {})]).toEqual([isThere, false]);
 });
 
 test("notifications from the tool become items", () => {

@@ -69,6 +69,7 @@ export function withItems(activity: Activity, items: readonly Item[]): Activity 
       else if (kind === "thinking") thinking = data["active"] !== false;
       else if (kind === "toast") say("toast", word(data["type"], "info"), plain(data["message"] ?? data));
       else if (kind === "artifact") artifacts.push(artifactOf(data));
+      else if (kind === "qr" && typeof data["value"] === "string") artifacts.push(artifactOf({ type: "qr", content: data["value"] }));
       else if (kind === "status") say("emit", word(data["type"], "info"), plain(data["message"] ?? data));
       // The feed also contains it as a progress item.
       else if (kind !== "progress") say("emit", kind, plain(data["value"] ?? data));
@@ -91,6 +92,19 @@ export function itemOf({ method, params }: { readonly method: string; readonly p
   if (method === "notifications/progress") return { ...params, type: "progress" };
   if (method === "notifications/message") return { ...params, type: "log" };
   return undefined;
+}
+
+/** Whether a result has it as well, as that of a generator has: one of the two is enough. */
+export function isInResult({ content, url }: Artifact, result: Readonly<Record<string, unknown>>): boolean {
+  const blocks = Array.isArray(result["content"]) ? (result["content"] as readonly (JsonObject | null)[]) : [];
+  const texts = blocks.flatMap((block) => {
+    const { text, data, uri, resource } = block ?? {};
+    const { text: within } = (typeof resource === "object" && resource !== null ? resource : {}) as JsonObject;
+    return [text, data, uri, within].filter((each) => typeof each === "string");
+  });
+  const isCode = (text: string) => text.endsWith("```") && text.includes(`\n${content}\n\`\`\``);
+  if (content !== undefined) return texts.some((text) => text === content || isCode(text));
+  return url !== undefined && texts.some((text) => text === url || (url.startsWith("data:") && url.endsWith(`,${text}`)));
 }
 
 function progressOf({ progress, total, message }: Item): Progress {

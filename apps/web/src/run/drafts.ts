@@ -1,6 +1,7 @@
 /**
- * Unsent answers, in the storage of this tab: they survive postponing the question and reloading the page. A draft is deleted when the question is answered,
- * here or elsewhere, when the call ends, and when the token becomes another person's. Secrets are never kept.
+ * Unsent answers, and arguments of calls that were not made, in the storage of this tab: they survive postponing the question, choosing another tool and
+ * reloading the page. A draft is deleted when the question is answered, here or elsewhere, when the call is made or ends, and when the token becomes another
+ * person's. Secrets are never kept.
  */
 import type { Draft, Input } from "../../form/inputs.ts";
 import { sameQuestion } from "../mcp/shared.ts";
@@ -14,21 +15,24 @@ export const DRAFT_CHARS_MAX = 200_000;
 /** By call and question; the last one changed is at the end. */
 export type Drafts = readonly (readonly [key: string, draft: Draft])[];
 
+/** What tells one question from another. */
+export type Asked = Pick<Question, "message" | "schema" | "url">;
+
 /** `place` is the task, or the tool for a call without a task. */
-export function keptDraft(place: string, question: Question): Draft {
+export function keptDraft(place: string, question: Asked): Draft {
   const key = keyOf(place, question);
   return kept().find(([each]) => each === key)?.[1] ?? {};
 }
 
 export function keepDraft(
   place: string,
-  question: Question,
+  question: Asked,
   { draft, inputs }: { readonly draft: Draft; readonly inputs: readonly Input[] },
 ): void {
   keep(withDraft(kept(), keyOf(place, question), withoutSecrets(draft, inputs)));
 }
 
-export function forgetDraft(place: string, question: Question): void {
+export function forgetDraft(place: string, question: Asked): void {
   const key = keyOf(place, question);
   keep(kept().filter(([each]) => each !== key));
 }
@@ -67,7 +71,7 @@ function keep(drafts: Drafts): void {
 }
 
 /** A question has another id after a reload, but the same text and fields. They may be long, so the key contains their hash (FNV-1a). */
-function keyOf(place: string, question: Question): string {
+function keyOf(place: string, question: Asked): string {
   const text = sameQuestion(question);
   let hash = 0x81_1c_9d_c5;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01_00_01_93);

@@ -177,6 +177,12 @@ export function followTask(taskId: string, name = UNNAMED): void {
   });
 }
 
+/** Of whatever dialect it was called in. One without tasks could not follow it. */
+export function followOwn({ taskId, tool: name }: { readonly taskId: string; readonly tool: string }): void {
+  if (!dialect.value.hasTasks) dialect.value = dialects.find(({ hasTasks }) => hasTasks) ?? FIRST;
+  followTask(taskId, name);
+}
+
 /** Follows another task after the address changed, by pasting or Back. */
 export function placeChanged(): void {
   const { task, dialect: named } = placeNow();

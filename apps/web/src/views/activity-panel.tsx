@@ -1,13 +1,22 @@
+import { useMemo } from "preact/hooks";
 import { filled } from "../../texts/words.ts";
 import { count } from "../language.ts";
 import { TEXTS } from "../play-texts.ts";
-import type { Activity, Artifact, Line } from "../run/activity.ts";
+import { qrOf } from "../qr.ts";
+import type { End } from "../mcp/types.ts";
+import { type Activity, type Artifact, isInResult, type Line } from "../run/activity.ts";
 import { Picture } from "./result.tsx";
 import { Copy, Panel, Said } from "./texts.tsx";
 
 const LINES_SHOWN = 60;
 
-export function ActivityPanel({ activity: { lines, linesDropped, stream, artifacts } }: { readonly activity: Activity }) {
+export interface ActivityPanelProps {
+  readonly activity: Activity;
+  readonly end: End | undefined;
+}
+
+export function ActivityPanel({ activity: { lines, linesDropped, stream, artifacts: all }, end }: ActivityPanelProps) {
+  const artifacts = end?.type === "result" ? all.filter((artifact) => !isInResult(artifact, end.result)) : all;
   if (lines.length === 0 && stream === "" && artifacts.length === 0) return null;
   const shown = lines.slice(-LINES_SHOWN);
   const older = linesDropped + lines.length - shown.length;
@@ -49,10 +58,11 @@ function ArtifactCard({ artifact: { type, title, url, content, language, mimeTyp
   return (
     <article class="artifact">
       <header class="panel-head">
-        <h3 dir="auto">{title || type}</h3>
-        <span class="notes">{[type, language ?? mimeType].filter(Boolean).join(" · ")}</span>
+        <h3 dir="auto">{title || (type === "qr" ? TEXTS.qr : type)}</h3>
+        <span class="notes">{[type !== "qr" && type, language ?? mimeType].filter(Boolean).join(" · ")}</span>
         {content !== undefined && <Copy what={title || type} text={() => content} />}
       </header>
+      {type === "qr" && content !== undefined && <Qr text={content} />}
       {data !== undefined ? (
         <Picture data={data} mimeType={dataType} title={title || TEXTS.picture} />
       ) : isBase64 ? (
@@ -62,6 +72,20 @@ function ArtifactCard({ artifact: { type, title, url, content, language, mimeTyp
       ) : null}
       {url !== undefined && data === undefined && <Address url={url} />}
     </article>
+  );
+}
+
+/** Nothing for a text that is too long for a code: it stands below as text in any case. */
+function Qr({ text }: { readonly text: string }) {
+  const rows = useMemo(() => qrOf(text), [text]);
+  if (!rows) return null;
+  const dark = rows.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join("");
+  // Scanners need the light border.
+  const box = `-4 -4 ${rows.length + 8} ${rows.length + 8}`;
+  return (
+    <svg class="qr" role="img" aria-label={TEXTS.qr} viewBox={box} shape-rendering="crispEdges">
+      <path d={dark} />
+    </svg>
   );
 }
 

@@ -6,6 +6,7 @@ import { asked, chooseDialect, chosen, dialect, dialects, draftsOf, run, token, 
 import { CallForm } from "./call-form.tsx";
 import { QuestionDialog } from "./question-dialog.tsx";
 import { Notices, RunPanel } from "./run-panel.tsx";
+import { TaskList } from "./task-list.tsx";
 import { TokenDialog } from "./token-dialog.tsx";
 import { ToolList } from "./tool-list.tsx";
 import { WirePanel } from "./wire-panel.tsx";
@@ -53,6 +54,7 @@ export function App() {
       </nav>
       <main class="columns" data-pane={pane}>
         <section class="column-tools" aria-label={TEXTS.tools}>
+          <TaskList onChoose={() => setPane("call")} />
           <ToolList onChoose={() => setPane("call")} />
         </section>
         <section id="main" class="column-call" aria-label={TEXTS.call} tabIndex={-1}>

@@ -1,8 +1,9 @@
-import { useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, type Problems } from "../../form/inputs.ts";
 import { filled } from "../../texts/words.ts";
 import type { Tool } from "../mcp/types.ts";
 import { TEXTS } from "../play-texts.ts";
+import { forgetDrafts, keepDraft, keptDraft } from "../run/drafts.ts";
 import { callTool } from "../run/playground.ts";
 import { Fields, focusProblem, unreadable } from "./fields.tsx";
 import { Panel, Said } from "./texts.tsx";
@@ -12,11 +13,18 @@ const SCOPE = "argument";
 
 export function CallForm({ tool }: { readonly tool: Tool }) {
   const form = useRef<HTMLFormElement>(null);
-  const [draft, setDraft] = useState<Draft>({});
+  // No tool has such a name, so its questions have other drafts.
+  const place = `/${tool.name}`;
+  const asked = { message: "", schema: tool.inputSchema, url: undefined };
+  const [draft, setDraft] = useState<Draft>(() => keptDraft(place, asked));
   const [problems, setProblems] = useState<Problems>({});
   // A double click calls once.
   const [isPaused, pause] = usePause(false);
   const inputs = inputsOf(tool.inputSchema);
+
+  useLayoutEffect(() => {
+    if (Object.keys(draft).length > 0) keepDraft(place, asked, { draft, inputs });
+  }, [draft]);
 
   function submit(event: Event): void {
     event.preventDefault();
@@ -25,6 +33,7 @@ export function CallForm({ tool }: { readonly tool: Tool }) {
     setProblems(found);
     if (Object.keys(found).length > 0) return focusProblem(form.current);
     pause();
+    forgetDrafts(place);
     callTool(content);
   }
 

@@ -69,7 +69,7 @@ export function RunPanel({ run }: { readonly run: Run }) {
         )}
       </section>
       {end && <Result end={end} />}
-      <ActivityPanel activity={activity} />
+      <ActivityPanel activity={activity} end={end} />
       {taskId === undefined ? (
         !dialect.hasTasks && <p class="notes pad">{TEXTS.noTimeline}</p>
       ) : (
