@@ -124,7 +124,8 @@ function Form({ form: { schema, hints = {} }, step, scope, when, onReply }: Form
         inputs={inputs}
         draft={draft}
         problems={problems}
-        onType={(name, typed) => setDraft({ ...draft, [name]: typed })}
+        // A browser that fills in a form tells of several fields at once.
+        onType={(name, typed) => setDraft((before) => Object.fromEntries([...Object.entries(before), [name, typed]]))}
       />
       <p role="alert" class="problem" dir="auto">
         {inWords(said)}
