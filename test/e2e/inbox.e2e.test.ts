@@ -3,6 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { AxeBuilder } from "@axe-core/playwright";
+import { ParleyError } from "@parley/core";
 import { catalogue, type Context, defineTool } from "@parley/sdk";
 import { PAGES_STYLE, SCRIPT_DIRECTORY } from "@parley/web";
 import type { Browser, Page } from "playwright-core";
@@ -10,8 +11,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import { z } from "zod";
 import { rpc } from "../../apps/server/client.fixture.ts";
 import { callerNamed, deploy, type Front } from "../../apps/server/deployment.fixture.ts";
+import { FORM_BYTES_MAX } from "../../apps/server/routes/asks/route.ts";
 import { startBalancer } from "../support/balancer.ts";
-import { describedAs, findChromium, startChromium } from "../support/chromium.ts";
+import { describedAs, findChromium, heardOn, startChromium } from "../support/chromium.ts";
 import { until } from "../support/until.ts";
 
 const command = findChromium();
@@ -102,7 +104,10 @@ const deployed = () =>
     fronts: 2,
     visitors: {
       authenticate: ({ headers }) => {
-        const name = String(headers["x-principal"] ?? "ann");
+        // What a page sends as it is left has cookies, and no headers of a test.
+        const { cookie = "" } = headers;
+        if (cookie.includes("lapsed=")) throw new ParleyError("CREDENTIALS_MISSING", "no login");
+        const name = String(headers["x-principal"] ?? /principal=(\w+)/.exec(cookie)?.[1] ?? "ann");
         return callerNamed(name, { names: [`${name}@example.com`], groups: ["bob", "carol"].includes(name) ? ["finance"] : [] });
       },
       ticket: undefined,
@@ -588,16 +593,86 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await page.context().setOffline(false);
     expect(await received("translate")).toContain("hello");
     await page.locator(".toast", { hasText: "It counted" }).waitFor();
-    const drafts = () => page.evaluate<readonly string[]>("Object.keys(localStorage).filter((key) => key.startsWith('parley-draft'))");
-    expect(await drafts()).toEqual([]);
+    expect(await drafts(page)).toEqual([]);
     await page.getByRole("link", { name: /Pay invoice/ }).click();
     await page.getByLabel("Note").fill("mine");
-    await until(async () => (await drafts()).length === 1);
+    await until(async () => (await drafts(page)).length === 1);
     await page.route("**/logout", (route) => route.fulfill({ body: "left" }));
     await page.getByText("Menu").click();
     await page.getByRole("button", { name: "Log out" }).click();
     await page.getByText("left").waitFor();
-    expect(await drafts()).toEqual([]);
+    expect(await drafts(page)).toEqual([]);
+  });
+
+  const drafts = (page: Page) =>
+    page.evaluate<readonly string[]>("Object.keys(localStorage).filter((key) => key.startsWith('parley-draft'))");
+
+  test.each<[what: string, text: string, hinder: (page: Page) => Promise<unknown>, counts: boolean]>([
+    ["counts, and leaves nothing in the browser", "peace", async () => undefined, true],
+    [
+      "is filled in again if the login had lapsed",
+      "peace",
+      (page) => page.context().addCookies([{ name: "lapsed", value: "yes", url: new URL(page.url()).origin }]),
+      false,
+    ],
+    ["is filled in again if it is larger than a browser sends as it leaves", "peace ".repeat(12_000), async () => undefined, false],
+  ])("an answer whose page is left within the five seconds %s", async (_what, text, hinder, counts) => {
+    const { here, as, services, taskIds } = await asked(["translate", "read_report"]);
+    const taskId = taskIds.get("translate") ?? "";
+    const { origin } = new URL(here.url);
+    for (const address of [`${origin}/inbox?ask=${taskId}/word`, `${origin}/asks/${taskId}/word`]) {
+      const page = await as("bob", here);
+      await page.context().addCookies([{ name: "principal", value: "bob", url: origin }]);
+      await page.goto(address);
+      const box = page.locator("#ask [name=f0]");
+      await box.fill(text);
+      await page.keyboard.press("Enter");
+      await page.locator(".toast", { hasText: "Sent in a few seconds" }).waitFor();
+      await hinder(page);
+      await page.goto("about:blank");
+      await page.waitForTimeout(500);
+      await page.context().clearCookies({ name: "lapsed" });
+      const outcome = (await services.store.load(taskId))?.status;
+      if (counts) {
+        await until(async () => (await services.store.load(taskId))?.status === "completed");
+        await page.goto(`${origin}/inbox`);
+        await until(async () => (await drafts(page)).length === 0);
+        return;
+      }
+      expect(outcome).toBe("input_required");
+      // What became of it is asked on any page.
+      await page.goto(`${origin}/inbox`);
+      await page.goto(address);
+      await page.getByText("What you typed before is still here").waitFor();
+      expect(await box.inputValue()).toBe(text);
+      // It is a draft like any other again.
+      await page.getByRole("button", { name: "Start over" }).click();
+      expect([await box.inputValue(), await drafts(page)]).toEqual(["", []]);
+    }
+  });
+
+  test("an answer that is too large is refused before it is sent, and stays in the form; one that meets no server is sent again", async () => {
+    const { here, as, received } = await asked(["translate"]);
+    const page = await as("bob", here);
+    await page.getByRole("link", { name: /שלום/ }).click();
+    const box = page.locator("#ask [name=f0]");
+    await box.fill("x".repeat(FORM_BYTES_MAX));
+    await page.keyboard.press("Enter");
+    await page.locator(".toast", { hasText: "Too large" }).waitFor();
+    expect((await box.inputValue()).length).toBe(FORM_BYTES_MAX);
+    await until(async () => (await drafts(page)).length === 1);
+    await box.fill("peace");
+    let isDown = true;
+    await page.route(/\/asks\//, async (route) => {
+      if (!isDown || route.request().method() !== "POST") return await route.continue();
+      await route.fulfill({ status: 502, contentType: "text/html", body: "<h1>Bad gateway</h1>" });
+    });
+    await page.keyboard.press("Enter");
+    await page.locator(".toast", { hasText: "The server is busy" }).waitFor();
+    isDown = false;
+    await page.locator(".toast", { hasText: "It counted" }).waitFor();
+    expect(await received("translate")).toContain("peace");
+    expect(await drafts(page)).toEqual([]);
   });
 
   test("two tabs of one person, a question that settles between list and click, and the back button show how it is, and send nothing", async () => {
@@ -734,6 +809,62 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await page.locator("#ask .said").waitFor();
     await until(async () => (await page.evaluate("document.activeElement.name")) === "f0");
     expect(await page.evaluate("document.activeElement.getAttribute('aria-describedby').match(/said/g).length")).toBe(1);
+  });
+
+  test("a screen reader hears what list, question, dialog and messages are, what comes, and no countdown", async () => {
+    const { here, as } = await asked();
+    const page = await as("bob", here);
+    const heard = async (role: string, name: RegExp | string = /./) =>
+      (await heardOn(page)).find((each) => each.role === role && (typeof name === "string" ? each.name === name : name.test(each.name)));
+    // Before anything comes, so that it is heard when it comes.
+    expect((await heard("region", "Messages"))?.is).toMatchObject({ live: "polite" });
+    expect((await heardOn(page)).filter(({ role }) => role === "listitem")).toHaveLength(asking.tools.size);
+    expect((await heard("link", /archive/))?.name).toMatch(
+      /^⚠️? ?Delete the archive.* Cannot be undone .*in 49 minutes delete_archive in a call of ann asked at/,
+    );
+
+    await page.getByRole("link", { name: /Tell us/ }).click();
+    await page.locator("#ask .said", { hasText: "Tell us" }).waitFor();
+    // A browser would call what is still empty wrong.
+    for (const [role, name] of [
+      ["textbox", "Mail"],
+      ["combobox", "Color"],
+      ["Date", "Day"],
+    ] as const)
+      expect((await heard(role, name))?.is).toMatchObject({ invalid: "false" });
+    await page.keyboard.press("a");
+    await page.locator("#ask [role=alert]").waitFor();
+    expect((await heard("alert", /^/))?.is).toMatchObject({ live: "assertive" });
+    expect(await heard("textbox", "Mail")).toMatchObject({
+      is: { invalid: "true", focused: true },
+      description: expect.stringContaining("required"),
+    });
+
+    await page.getByRole("link", { name: /Delete the archive/ }).click();
+    await page.locator("#ask").getByRole("button", { name: "Delete the archive" }).click();
+    await page.getByRole("dialog").waitFor();
+    expect((await heard("dialog", "This cannot be undone. Are you sure?"))?.is).toMatchObject({ modal: true });
+    expect((await heard("button", "Back"))?.is).toMatchObject({ focused: true });
+    await page.keyboard.press("Escape");
+
+    await page.evaluate(`(() => {
+      globalThis.said = [];
+      const within = (node, selector) => (node.nodeType === 1 ? node : node.parentElement)?.closest(selector);
+      new MutationObserver((changes) => {
+        for (const { target, addedNodes } of changes)
+          for (const node of [target, ...addedNodes])
+            if (within(node, "[aria-live], [role=status], [role=alert]") && !within(node, "[aria-hidden=true]")) said.push(node.textContent);
+      }).observe(document.body, { subtree: true, childList: true, characterData: true });
+    })()`);
+    await page.getByRole("link", { name: /שלום/ }).click();
+    await page.locator("#ask [name=f0]").fill("peace");
+    await page.keyboard.press("Enter");
+    await page.locator(".toast", { hasText: "Sent in a few seconds" }).waitFor();
+    expect(await page.evaluate<string[]>("said.filter((each) => each.includes('Sent in a few seconds'))")).not.toEqual([]);
+    await page.locator(".toast button", { hasText: "4" }).waitFor();
+    await page.evaluate("said.length = 0");
+    await page.locator(".toast button", { hasText: "2" }).waitFor();
+    expect(await page.evaluate("said")).toEqual([]);
   });
 
   test("without script, equal questions are selected and answered together as well", async () => {

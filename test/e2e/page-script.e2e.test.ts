@@ -1,5 +1,6 @@
-/** Parts of the script of pages in a real browser, without a deployment: what a person is writing while news arrives, and drafts. */
+/** Parts of the script of pages in a real browser, without a deployment: what a person is writing while news arrives, drafts, and messages. */
 import { join } from "node:path";
+import { PAGES_STYLE } from "@parley/web";
 import type { Page } from "playwright-core";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -12,7 +13,7 @@ let browser: Awaited<ReturnType<typeof startChromium>> | undefined;
 
 beforeAll(async () => {
   if (command === undefined) return;
-  const names = ["around", "drafts"];
+  const names = ["around", "drafts", "toasts"];
   const entry = names.map((name) => `export * from ${JSON.stringify(join(PAGES, `${name}.ts`))};`).join("\n");
   const bundle = await rolldown({
     input: "entry",
@@ -35,6 +36,7 @@ async function inPage<T>(act: string): Promise<T> {
   const page: Page = await browser!.newPage();
   await page.route("**/*", (route) => route.fulfill({ contentType: "text/html", body: "<!doctype html><body></body>" }));
   await page.goto("http://pages.test/");
+  await page.addStyleTag({ content: PAGES_STYLE });
   await page.addScriptTag({ content: script });
   const result = await page.evaluate<T>(`(async () => { ${act} })()`);
   await page.close();
@@ -104,4 +106,20 @@ test.runIf(command)("a page of a wizard that is shown again has what was typed b
     pages.forgetDraft("t/w/b#2");
     return [...again, typed("t/w/b#3", "W", true), Object.keys(localStorage).length];`);
   expect(kept).toEqual(["half", "", "", 0]);
+});
+
+test.runIf(command)("a message moves the page if it covers what has the focus, and not if it is beside it", async () => {
+  const moved = await inPage(`
+    document.body.innerHTML = '<main class="inbox" style="height: 3000px"></main>';
+    pages.toast("Sent in a few seconds: something that is as wide as a message may be, and wider than one line of it");
+    const focused = (style) => {
+      scrollTo(0, 0);
+      const button = Object.assign(document.createElement("button"), { textContent: "Here" });
+      button.style = "position: absolute; bottom: auto; top: " + (innerHeight - 70) + "px;" + style;
+      document.body.append(button);
+      button.focus({ preventScroll: true });
+      return scrollY > 0;
+    };
+    return [focused("left: 20px"), focused("right: 20px")];`);
+  expect(moved).toEqual([true, false]);
 });

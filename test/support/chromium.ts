@@ -19,10 +19,32 @@ export async function startChromium(command: string, args: readonly string[] = [
   });
 }
 
-/** How a screen reader describes the first element of that role: what it says after the name. From the browser's own accessibility tree. */
-export async function describedAs(page: Page, role: string): Promise<unknown> {
+/** What a screen reader knows of an element. */
+export interface Heard {
+  readonly role: string;
+  readonly name: string;
+  readonly description: string;
+  /** States and properties, such as `live`, `modal` and `invalid`. */
+  readonly is: Readonly<Record<string, unknown>>;
+}
+
+/** From the browser's own accessibility tree, in the order of the page. */
+export async function heardOn(page: Page): Promise<readonly Heard[]> {
   const browser = await page.context().newCDPSession(page);
   const { nodes } = await browser.send("Accessibility.getFullAXTree");
   await browser.detach();
-  return nodes.find((node) => node.role?.value === role)?.description?.value;
+  const text = (value: { readonly value?: unknown } | undefined) => (typeof value?.value === "string" ? value.value : "");
+  return nodes
+    .filter(({ ignored }) => !ignored)
+    .map(({ role, name, description, properties = [] }) => ({
+      role: text(role),
+      name: text(name),
+      description: text(description),
+      is: Object.fromEntries(properties.map((each) => [each.name, each.value.value as unknown])),
+    }));
+}
+
+/** How a screen reader describes the first element of that role: what it says after the name. */
+export async function describedAs(page: Page, role: string): Promise<string | undefined> {
+  return (await heardOn(page)).find((each) => each.role === role)?.description;
 }

@@ -420,7 +420,8 @@ function field({ reader, draft, problems = {} }: QuestionView, input: Input, ind
   const said = markup`${notes === "" ? undefined : markup`<p class="quiet" id="${name}-notes" dir="auto">${cut(notes, 2_000)}</p>`}
 ${problem === undefined ? undefined : markup`<p class="problem" id="${name}-problem" dir="auto">${problem}</p>`}`;
   const words = markup`<span dir="auto">${input.isRest ? inWords(reader, input.label) : input.label}</span>${input.isRequired ? undefined : markup` <span class="optional">${texts.question.optional}</span>`}`;
-  const common = markup`${described}${invalid}${input.isRequired ? markup` aria-required="true"` : undefined}`;
+  // Browsers tell screen readers that a required control is wrong while it is still empty.
+  const common = markup`${described}${invalid ?? markup` aria-invalid="false"`}${input.isRequired ? markup` aria-required="true"` : undefined}`;
 
   if (isYesOrNo(input) && input.isRequired) {
     const choices = [

@@ -35,7 +35,7 @@ export function answeredPage({ reader, list, isFirst, account, scripted, titleOf
     { reader, title: inbox.answered, scripted },
     markup`<p><a href="../inbox">${inbox.inbox}</a></p>
 <p class="quiet">${items.length === 0 && next === undefined ? inbox.answeredNone : inbox.answeredNote}</p>
-${items.length === 0 ? undefined : markup`<ol class="asks">${items}</ol>`}
+${items.length === 0 ? undefined : markup`<ol class="asks" role="list">${items}</ol>`}
 ${isFirst && next === undefined ? undefined : markup`<nav class="pages" aria-label="${inbox.answered}">${first}${next}</nav>`}
 ${account}`,
   );

@@ -79,7 +79,7 @@ export function inboxPage({ reader, address, list, count, nowMs, chosen, account
 ${filters(reader.texts, address)}
 ${batchBar(reader.texts, address)}
 <nav class="views" id="views" aria-label="${inbox.views}" data-view="${view}" data-filters="${FILTERS.join(" ")}" hidden></nav>
-<div id="asks">${list.asks.length === 0 ? empty(reader, address) : markup`<ol class="asks">${list.asks.map((ask) => item(ask, { reader, address, nowMs, titleOf, picked, chosen: chosen?.id }))}</ol>`}
+<div id="asks">${list.asks.length === 0 ? empty(reader, address) : markup`<ol class="asks" role="list">${list.asks.map((ask) => item(ask, { reader, address, nowMs, titleOf, picked, chosen: chosen?.id }))}</ol>`}
 ${pages(inbox, address, list)}</div>
 </section>
 <section class="inbox-ask" id="ask" aria-label="${inbox.ask}" tabindex="-1"${chosen && markup` data-ask="${chosen.id}" data-digest="${chosen.digest}"`}>

@@ -24,9 +24,11 @@ export function enhance(place: HTMLElement, given: Giving): void {
   unfold(place);
   enhanceAround(place);
   if (!form || ask === undefined || digest === undefined) return;
-  if ("drafts" in form.dataset) keepDrafts(form, { ask, digest });
+  const saveNow = "drafts" in form.dataset ? keepDrafts(form, { ask, digest }) : undefined;
   form.addEventListener("submit", (event) => {
     event.preventDefault();
+    // Later it would be kept beyond the answer.
+    saveNow?.();
     const by = event.submitter instanceof HTMLButtonElement ? event.submitter : find<HTMLButtonElement>("button[name=action]", form);
     if (by) void submit(form, { by, place, ask, given });
   });
@@ -72,7 +74,7 @@ async function submit(form: HTMLFormElement, { by, place, ask, given }: Submitte
     const keepsDraft = !isAnswer && "back" in form.dataset;
     const isPassing = isAnswer && "passing" in form.dataset && !by.classList.contains("danger");
     const isAtOnce = asked.length === 0 && (keepsDraft || isPassing);
-    sendSoon({ ask, asked, url, body, question, keepsDraft, isAtOnce, ...rest });
+    sendSoon({ ask, asked, url, from: location.href, body, question, keepsDraft, isAtOnce, ...rest });
     onGiven(isAtOnce);
   } finally {
     delete form.dataset["busy"];
@@ -104,8 +106,15 @@ async function isRight(
     return false;
   }
   if (status === 401) lasting(say("loggedOut"), [make("a", { text: say("logIn"), attributes: { href: location.href } })]);
+  if (status === 413)
+    lasting(
+      [page && find("h1", page), page && find("main p", page)]
+        .map((each) => each?.textContent)
+        .filter(Boolean)
+        .join(": "),
+    );
   // Anything else is found, and said, when it is sent.
-  return status !== 401 && (status !== 0 || form.reportValidity());
+  return status !== 401 && status !== 413 && (status !== 0 || form.reportValidity());
 }
 
 /** A second step, in which no single key says yes: the button that goes back has the focus. */

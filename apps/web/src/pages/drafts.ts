@@ -3,6 +3,7 @@
  * in this browser, until it is answered, for at most a week. It is removed when they log out. Pages for secrets have no script, and so no
  * drafts.
  */
+import { load } from "./load.ts";
 import { find, findAll, make, button, person, say } from "./page.ts";
 
 const PREFIX = "parley-draft:";
@@ -16,7 +17,11 @@ interface Draft {
   readonly digest: string;
   readonly atMs: number;
   readonly typed: readonly (readonly [name: string, value: string])[];
+  /** Address of the page that shows its question, if it was sent and nobody has heard what became of it. */
+  readonly sentFrom?: string;
 }
+
+const NONE: Draft = { digest: "", atMs: 0, typed: [] };
 
 type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
@@ -77,6 +82,28 @@ export function forgetDraft(ask: string): void {
   for (const key of [keyOf(ask), keyOfPage(ask)]) localStorage.removeItem(key);
 }
 
+/** It was sent, and whether it counts is not known: the page was left, or the reply does not say. */
+export function leaveDraft(ask: string, sentFrom: string): void {
+  for (const key of [keyOf(ask), keyOfPage(ask)]) {
+    const draft = read(key);
+    if (draft) keep(key, JSON.stringify({ ...draft, sentFrom } satisfies Draft));
+  }
+}
+
+/** Forgets what was sent so, once its question is no longer as it was: the answer has counted, or comes too late. The rest is as if it was never sent. */
+export async function settleDrafts(): Promise<void> {
+  for (const key of keys()) {
+    const { sentFrom, ...draft } = read(key) ?? NONE;
+    if (sentFrom === undefined || !key.startsWith(keyOf(""))) continue;
+    const { status, page } = await load(sentFrom);
+    const shown = page && find("#ask", page);
+    const isOver = shown ? shown.dataset["digest"] !== draft.digest : page && find(".done", page);
+    if (status === 404 || status === 410 || (status === 200 && isOver)) localStorage.removeItem(key);
+    // Without a connection or a login nobody knows.
+    else if (status === 200) keep(key, JSON.stringify(draft));
+  }
+}
+
 export function forgetAllDrafts(): void {
   for (const key of keys()) localStorage.removeItem(key);
 }
@@ -90,8 +117,8 @@ export function pruneDrafts(): void {
     if (atMs < Date.now() - KEPT_MS || index < known.length - DRAFTS_MAX) localStorage.removeItem(key);
 }
 
-/** Fills in what was typed before, and keeps what is typed from now on, until the form is marked as sent. */
-export function keepDrafts(form: HTMLFormElement, { ask, digest }: { readonly ask: string; readonly digest: string }): void {
+/** Fills in what was typed before, and keeps what is typed from now on, until the form is marked as sent. Returns what keeps it at once. */
+export function keepDrafts(form: HTMLFormElement, { ask, digest }: { readonly ask: string; readonly digest: string }): () => void {
   const key = "back" in form.dataset ? keyOfPage(ask) : keyOf(ask);
   const untouched = JSON.stringify(typedIn(form));
   const draft = read(key);
@@ -124,6 +151,8 @@ export function keepDrafts(form: HTMLFormElement, { ask, digest }: { readonly as
     clearTimeout(timer);
     timer = setTimeout(save, PAUSE_MS) as unknown as number;
   });
-  addEventListener("pagehide", () => timer !== 0 && save());
-  form.addEventListener("focusout", () => timer !== 0 && save());
+  const saveNow = () => void (timer !== 0 && save());
+  addEventListener("pagehide", saveNow);
+  form.addEventListener("focusout", saveNow);
+  return saveNow;
 }

@@ -2,12 +2,12 @@
 import { enhance, type Given } from "./answering.ts";
 import { onHandedOn, takeAround } from "./around.ts";
 import { countDown, tellZone } from "./clock.ts";
-import { forgetAllDrafts, pruneDrafts } from "./drafts.ts";
+import { forgetAllDrafts, pruneDrafts, settleDrafts } from "./drafts.ts";
 import { startInbox } from "./inbox.ts";
 import { load } from "./load.ts";
 import { find, make, say } from "./page.ts";
 import { sendOnLeaving } from "./sending.ts";
-import { lasting } from "./toasts.ts";
+import { lasting, messages } from "./toasts.ts";
 import { touchedSince } from "./touched.ts";
 
 /** How often the page of one question asks whether it is still as it was, while it is seen. */
@@ -100,7 +100,9 @@ function takeNews(place: HTMLElement, page: Document): void {
 }
 
 if (!tellZone()) {
+  messages();
   pruneDrafts();
+  void settleDrafts();
   countDown();
   sendOnLeaving();
   // The browser's way back may lead to the page as it was left, with an answer on its way.

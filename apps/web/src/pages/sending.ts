@@ -6,7 +6,7 @@
  *
  * Sending an answer twice is safe, because the first one counts and the server says so to the second.
  */
-import { forgetDraft } from "./drafts.ts";
+import { forgetDraft, leaveDraft } from "./drafts.ts";
 import { load, type Loaded } from "./load.ts";
 import { button, find, make, say } from "./page.ts";
 import { lasting, type Toast, toast } from "./toasts.ts";
@@ -21,6 +21,8 @@ export interface Sending {
   /** The questions of a batch. */
   readonly asked: readonly string[];
   readonly url: string;
+  /** Address of the page on which it was given. */
+  readonly from: string;
   readonly body: URLSearchParams;
   readonly question: string;
   /** What was typed is wanted again: the person goes back a page. */
@@ -107,21 +109,27 @@ export function undoLast(): boolean {
 }
 
 async function send(each: Waiting): Promise<void> {
-  const { url, body, question, ask, keepsDraft } = each;
+  const { url, from, body, question, ask, keepsDraft } = each;
   each.isSent = true;
   each.toast.set(say("sendingNow", { question }));
   const reply = await load(url, { body });
   const { status } = reply;
-  if (status === 0 || status === 503 || status === 429 || status === 408 || status === 500) {
+  // A balancer without a front end says 502 or 504.
+  if (status === 0 || status === 408 || status === 429 || status >= 500) {
     each.toast.set(say(status === 0 ? "waiting" : "busy", { question }));
     each.timer = setTimeout(() => void send(each), AGAIN_MS) as unknown as number;
     return;
   }
   waiting.delete(ask);
-  // Of what was not taken but may be sent once more: after a login, or with another value.
-  if (![401, 403, 422].includes(status) && !keepsDraft) forgetDraft(ask);
+  // What was not taken may be sent once more: after a login, with another value, or with the form of the same question once it is loaded again.
+  if (!keepsDraft) (isOver(status) ? forgetDraft : leaveDraft)(ask, from);
   tell(each, reply);
   each.onReply(reply);
+}
+
+/** It counted, or the question is gone. */
+function isOver(status: number): boolean {
+  return status === 200 || status === 404 || status === 410;
 }
 
 function tell({ toast: shown, question, url, onOpen, isShown, keepsDraft }: Waiting, { status, page }: Loaded): void {
@@ -174,12 +182,12 @@ function tellReceipts(summary: HTMLElement): void {
 /** When the page is left, what the person gave is sent rather than lost. */
 export function sendOnLeaving(): void {
   addEventListener("pagehide", () => {
-    for (const { ask, url, body, timer, isSent, keepsDraft } of waiting.values()) {
+    for (const { ask, url, from, body, timer, isSent, keepsDraft } of waiting.values()) {
       clearTimeout(timer);
-      if (!isSent) {
-        void fetch(url, { method: "POST", body, keepalive: true });
-        if (!keepsDraft) forgetDraft(ask);
-      }
+      if (isSent) continue;
+      // Without a connection, and for more than 64 kB, it fails.
+      fetch(url, { method: "POST", body, keepalive: true }).catch(() => undefined);
+      if (!keepsDraft) leaveDraft(ask, from);
     }
     waiting.clear();
   });

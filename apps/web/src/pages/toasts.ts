@@ -12,22 +12,29 @@ export interface Toast {
   remove(): void;
 }
 
-/** Messages must not hide what has the focus, on a small screen or one that is enlarged. */
+/** Messages must not hide what has the focus, on a small screen or one that is enlarged. Beside a message is room. */
 function uncover(focused: HTMLElement): void {
   if (!region || region.contains(focused)) return;
-  const { top, bottom } = focused.getBoundingClientRect();
-  const under = bottom - region.getBoundingClientRect().top;
+  const { top, bottom, left, right } = focused.getBoundingClientRect();
+  const over = [...region.children].map((each) => each.getBoundingClientRect()).filter((each) => each.left < right && each.right > left);
+  const under = bottom - Math.min(...over.map((each) => each.top));
   if (under > 0) scrollBy(0, Math.min(under + 8, top - 8));
+}
+
+/** Where messages come. A screen reader says what comes into a place that was there before, and not what comes with its place. */
+export function messages(): HTMLElement {
+  if (!region) {
+    region = make("div", { class: "toasts", attributes: { role: "region", "aria-label": say("messages"), "aria-live": "polite" } });
+    document.body.append(region);
+    document.addEventListener("focusin", ({ target }) => target instanceof HTMLElement && uncover(target));
+  }
+  return region;
 }
 
 /** `urgent` is said at once by screen readers. */
 export function toast(text: string, actions: readonly Node[] = [], { urgent = false }: { readonly urgent?: boolean } = {}): Toast {
-  if (!region) {
-    region = make("div", { class: "toasts", attributes: { role: "region", "aria-label": say("messages") } });
-    document.body.append(region);
-    document.addEventListener("focusin", ({ target }) => target instanceof HTMLElement && uncover(target));
-  }
-  const words = make("p", { attributes: { role: urgent ? "alert" : "status", dir: "auto" } });
+  const place = messages();
+  const words = make("p", { attributes: { dir: "auto", ...(urgent && { role: "alert" }) } });
   const row = make("div", { class: "row" });
   const box = make("div", { class: urgent ? "toast urgent" : "toast", children: [words, row] });
   const remove = () => box.remove();
@@ -35,7 +42,7 @@ export function toast(text: string, actions: readonly Node[] = [], { urgent = fa
     if (words.textContent !== next) words.textContent = next;
     row.replaceChildren(...parts);
   };
-  region.append(box);
+  place.append(box);
   set(text, actions);
   return {
     set,
