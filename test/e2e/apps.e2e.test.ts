@@ -326,7 +326,7 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
     await context.clock.install();
     const page = await context.newPage();
     await page.setContent(`<iframe sandbox="allow-scripts"></iframe>`);
-    const html = JSON.stringify(readFileSync(VIEW, "utf8")).replaceAll("<", "\\u003c");
+    const html = JSON.stringify(ASK_VIEW ?? "").replaceAll("<", "\\u003c");
     await page.evaluate(`void (document.querySelector("iframe").srcdoc = ${html})`);
     const view = page.frameLocator("iframe");
     await view.locator("#view").waitFor({ state: "attached" });
