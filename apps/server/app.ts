@@ -52,6 +52,7 @@ import { apiRoute } from "./routes/api/route.ts";
 import { accountsRoute } from "./routes/accounts/route.ts";
 import { home } from "./routes/home/route.ts";
 import { inboxRoute } from "./routes/inbox/route.ts";
+import { playAccount } from "./routes/login/play-account.ts";
 import { loginRoute } from "./routes/login/route.ts";
 import { PAGE_HEADERS } from "./routes/asks/html.ts";
 import { callbackRoute } from "./routes/asks/callback-route.ts";
@@ -204,12 +205,16 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   const register = (name: string, scope: FastifyPluginAsync, options: FastifyRegisterOptions<object> = {}) =>
     server.register(Object.assign(scope, { [Symbol.for("fastify.display-name")]: name }), options);
   if (resource) await register("metadata", (scope) => resourceMetadata(scope, resource, trusted), { prefix: METADATA_PATH });
+  const playLogin = playground ? pages.visitors.playground : undefined;
+  const calling: Authenticate = playLogin
+    ? async (request) => (await playLogin.callerOf(request)) ?? (await authenticate(request))
+    : authenticate;
   await register(
     "mcp",
     async (scope) => {
       await trustedCallers(scope, trusted);
       if (deployment !== undefined) notBehindItself(scope, deployment);
-      authenticated(scope, { authenticate, resource, log });
+      authenticated(scope, { authenticate: calling, resource, log });
       offered(scope, catalogues);
       mcpRoute(scope, { frontEnd, sessions, facts, keys });
     },
@@ -290,11 +295,16 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       servedHost(scope, trusted);
       await playPages(scope);
     });
+    await register("play account", async (scope) => {
+      securityHeaders(scope, PAGE_HEADERS);
+      servedHost(scope, trusted);
+      playAccount(scope, frontEnd, playLogin);
+    });
   }
   // Served even without the page: earlier versions of `parley task` read it.
   await register("play api", async (scope) => {
     await trustedCallers(scope, trusted);
-    authenticated(scope, { authenticate, resource, log });
+    authenticated(scope, { authenticate: calling, resource, log });
     playApi(scope, frontEnd, titleOf);
   });
   await register(

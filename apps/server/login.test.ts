@@ -5,8 +5,8 @@ import type { Login } from "@parley/identity";
 import { catalogue, defineTool } from "@parley/sdk";
 import type { DepositSeal } from "@parley/node";
 import { describe, expect, test } from "vitest";
-import { rpc } from "./client.fixture.ts";
-import { callerNamed, deploy } from "./deployment.fixture.ts";
+import { post as request, rpc } from "./client.fixture.ts";
+import { callerNamed, type Deploy, deploy } from "./deployment.fixture.ts";
 import { LOGINS_MAX } from "./routes/login/cookies.ts";
 import { loggedIn } from "./routes/login/route.ts";
 import { until } from "../../test/support/until.ts";
@@ -24,15 +24,16 @@ function provider(finish: Login["finish"] = async () => callerNamed("ann")): Log
     async start(as) {
       const state = `${(count += 1)}`.padStart(12, "0").padEnd(43, "s");
       const other = as?.asAnother === true ? "&prompt=login" : "";
+      const calls = as?.isToCall === true ? "&scope=calls" : "";
       const required = as?.required ? `&required=${encodeURIComponent(JSON.stringify(as.required))}` : "";
-      return { url: `https://id.example.com/auth?state=${state}${other}${required}`, state, verifier: "v".repeat(43) };
+      return { url: `https://id.example.com/auth?state=${state}${other}${calls}${required}`, state, verifier: "v".repeat(43) };
     },
     finish,
   };
 }
 
 /** A browser that keeps cookies, behind which a proxy serves Parley below a path. */
-async function browser(login = provider(), frontCount = 1, tools = offered) {
+async function browser(login = provider(), frontCount = 1, tools = offered, settings: Partial<Deploy> = {}) {
   const nobody = () => Promise.reject(new ParleyError("CREDENTIALS_MISSING", "this server needs an access token"));
   const { fronts, logged, services } = await deploy({
     catalogue: tools,
@@ -40,6 +41,7 @@ async function browser(login = provider(), frontCount = 1, tools = offered) {
     login,
     publicUrl: PUBLIC,
     times: { keepAliveMs: 50 },
+    ...settings,
     visitors: (seal, claims) =>
       loggedIn({ authenticate: nobody, login, seal: { ...seal, open: noting(seal.open) }, claims, now: Date.now }),
   });
@@ -358,5 +360,75 @@ test("a page whose address does not fit into a cookie is refused before the pers
   for (const path of [address(8_000), `/login?back=${address(8_000)}`]) {
     expect((await get(path)).status).toBe(401);
     expect(jar.size).toBe(0);
+  }
+});
+
+describe("the playground", () => {
+  const PAGE_HEADERS = { "x-requested-with": "parley", "sec-fetch-site": "same-origin" };
+  const open = () =>
+    browser(provider(), 2, offered, {
+      playground: true,
+      authenticate: () => Promise.reject(new ParleyError("CREDENTIALS_MISSING", "this server needs an access token")),
+    });
+
+  test("leads to a login with the scopes to call tools, and back, and then calls as the person, at every front end, until they log out", async () => {
+    const { get, post, mcp } = await opened();
+    expect(await account(get)).toEqual({ hasLogin: true });
+    const away = await get("/play/login");
+    expect(new URL(away.headers.get("location")!).searchParams.get("scope")).toBe("calls");
+    const back = await get(`/login/callback?code=c&state=${stateOf(away)}`);
+    expect([back.status, back.headers.get("location")]).toEqual([303, `${PUBLIC}/play/`]);
+
+    expect(await account(get)).toEqual({ hasLogin: true, name: "ann", person: "ann" });
+    expect(await mcp(PAGE_HEADERS)).toBe(200);
+    expect(await mcp(PAGE_HEADERS, 1)).toBe(200);
+    expect((await get(`/play/api/tasks/0-${"a".repeat(22)}/timeline`, PAGE_HEADERS)).status).toBe(404);
+    await post("/logout", { origin: new URL(PUBLIC).origin, "sec-fetch-site": "same-origin" });
+    expect(await account(get)).toEqual({ hasLogin: true });
+  });
+
+  test("is the only one for which the cookie of a login is enough", async () => {
+    const { get, post, jar, mcp, logIn } = await opened();
+    await logIn();
+    for (const headers of [
+      {},
+      { "sec-fetch-site": "same-origin" },
+      { "x-requested-with": "parley" },
+      { ...PAGE_HEADERS, "sec-fetch-site": "same-site" },
+      { ...PAGE_HEADERS, "sec-fetch-site": "cross-site" },
+      { ...PAGE_HEADERS, "sec-fetch-site": "none" },
+      { ...PAGE_HEADERS, "x-requested-with": "XMLHttpRequest" },
+      { ...PAGE_HEADERS, authorization: "Bearer of-another" },
+    ]) {
+      expect(await mcp(headers), JSON.stringify(headers)).toBe(401);
+      expect(await account(get, headers), JSON.stringify(headers)).toEqual({ hasLogin: true });
+    }
+    expect((await get("/api/v1/asks", PAGE_HEADERS)).status).toBe(401);
+    expect(await mcp(PAGE_HEADERS)).toBe(200);
+    // A copy of the cookie of a login that has ended.
+    const copy = new Map(jar);
+    await post("/logout", { origin: new URL(PUBLIC).origin, "sec-fetch-site": "same-origin" });
+    for (const [name, value] of copy) jar.set(name, value);
+    expect(await mcp(PAGE_HEADERS)).toBe(401);
+  });
+
+  test("is not served a login where it is not served, and knows of none where there is none", async () => {
+    const { get } = await browser();
+    expect((await get("/play/login")).status).toBe(404);
+    const { fronts } = await deploy({ catalogue: offered, fronts: 1, playground: true });
+    expect(await (await fetch(new URL("/play/api/account", fronts[0]!.url))).json()).toEqual({ hasLogin: false });
+    expect((await fetch(new URL("/play/login", fronts[0]!.url))).status).toBe(404);
+  });
+
+  const account = async (get: Awaited<ReturnType<typeof open>>["get"], headers: Record<string, string> = PAGE_HEADERS) =>
+    await (await get("/play/api/account", headers)).json();
+
+  async function opened() {
+    const all = await open();
+    const mcp = async (headers: Record<string, string>, front = 0) => {
+      const cookie = [...all.jar].map((pair) => pair.join("=")).join("; ");
+      return (await request(all.fronts[front]!, "tools/list", {}, { headers: { cookie, ...headers } })).status;
+    };
+    return { ...all, mcp };
   }
 });

@@ -184,6 +184,7 @@ describe("settings", () => {
       secret: undefined,
       endpoints: undefined,
       scopes: ["asks:answer"],
+      callScopes: ["tools:call", "tasks:read", "asks:answer"],
       resource: "https://x.example/mcp",
       parameters: {},
       callback: "https://x.example/login/callback",

@@ -25,6 +25,7 @@ function loginAt(more: Partial<LoginSettings> = {}, identify: () => Promise<Call
     secret: undefined,
     endpoints: { authorization: `${issuer.url}/authorize`, token: `${issuer.url}/token` },
     scopes: ["asks:answer", "openid"],
+    callScopes: ["tools:call", "tasks:read", "asks:answer", "openid"],
     resource: "https://x.example/mcp",
     parameters: { audience: "api" },
     callback: "http://localhost:3000/login/callback",

@@ -24,8 +24,8 @@ export interface Login {
   readonly base: string;
   /** Whether browsers reach this server over https. If not, it is only reachable on this machine. */
   readonly isSecure: boolean;
-  /** Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
-  start(as?: Pick<Asked, "asAnother" | "required">): Promise<LoginBegun & { readonly url: string }>;
+  /** `isToCall`: with the scopes to call tools as well. Throws PROVIDER_UNAVAILABLE, PROVIDER_INVALID. */
+  start(as?: Pick<Asked, "asAnother" | "required"> & { readonly isToCall?: boolean }): Promise<LoginBegun & { readonly url: string }>;
   /**
    * Completes a login with the callback's `parameters`. `client` is the address that it came from, if that is known. Whether the person logged
    * in as they were asked to is not known: the Caller has what the provider states (`login`). Throws LOGIN_REFUSED, the errors of tokens,
@@ -56,7 +56,7 @@ export function createLogin(
   { providerTimeoutMs: timeoutMs, allowHttp, clockSkewMs }: Pick<IdentitySettings, "providerTimeoutMs" | "allowHttp" | "clockSkewMs">,
   { identify, log, now }: LoginPorts,
 ): Login {
-  const { issuer, client: clientId, secret, endpoints, scopes, resource, parameters: extra, callback, ttlMs } = settings;
+  const { issuer, client: clientId, secret, endpoints, scopes, callScopes, resource, parameters: extra, callback, ttlMs } = settings;
   const what = `the login at ${issuer}`;
   const flow = createCodeFlow({ issuer, endpoints, client: clientId, secret, timeoutMs, allowHttp, what });
   /** By the state of the login. */
@@ -95,7 +95,7 @@ export function createLogin(
     ttlMs,
     base: callback.slice(0, -LOGIN_CALLBACK_PATH.length),
     isSecure: !isHttp(callback),
-    start: (as = {}) => flow.start({ callback, scopes, resource, extra, ...as }),
+    start: ({ isToCall = false, ...as } = {}) => flow.start({ callback, scopes: isToCall ? callScopes : scopes, resource, extra, ...as }),
     async finish(parameters, begun, client) {
       const { state } = begun;
       const same = atWork.get(state);

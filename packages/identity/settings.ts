@@ -1,4 +1,4 @@
-import { type DurationText, durationSetting, publicUrlSetting, SCOPES } from "@parley/core";
+import { CLIENT_SCOPES, type DurationText, durationSetting, publicUrlSetting, SCOPES } from "@parley/core";
 import { z } from "zod";
 
 /** Signatures with a private key. Shared secrets (HS256) are never accepted, because a provider's key set is public. */
@@ -188,6 +188,8 @@ export interface LoginSettings {
   readonly endpoints: { readonly authorization: string; readonly token: string } | undefined;
   /** With the provider's prefix. */
   readonly scopes: readonly string[];
+  /** Those of a person who also calls tools, from the playground. */
+  readonly callScopes: readonly string[];
   /** The resource that the token is for; undefined if the provider determines it by scopes or parameters. */
   readonly resource: string | undefined;
   readonly parameters: Readonly<Record<string, string>>;
@@ -269,12 +271,16 @@ function loginSettings(environment: IdentityEnvironment, audiences: readonly str
   if (client === undefined) return undefined;
   const [authorization = "", token = ""] = endpoints?.split(" ") ?? [];
   const resource = resourceUrl(environment);
+  const requested = (own: readonly string[]) => [
+    ...new Set([...own.map((scope) => environment.PARLEY_AUTH_SCOPE_PREFIX + scope), ...environment.PARLEY_LOGIN_SCOPES]),
+  ];
   return {
     issuer: environment.PARLEY_AUTH_ISSUERS.map(issuerOf)[0]?.name ?? "",
     client,
     secret: environment.PARLEY_LOGIN_SECRET,
     endpoints: endpoints === undefined ? undefined : { authorization, token },
-    scopes: [...new Set([`${environment.PARLEY_AUTH_SCOPE_PREFIX}${SCOPES.answer}`, ...environment.PARLEY_LOGIN_SCOPES])],
+    scopes: requested([SCOPES.answer]),
+    callScopes: requested(CLIENT_SCOPES),
     // If the configured audiences do not include this address, the provider does not know it as a resource either.
     resource: resource !== undefined && audiences.includes(resource) ? resource : undefined,
     parameters: Object.fromEntries(new URLSearchParams(environment.PARLEY_LOGIN_PARAMETERS)),

@@ -8,6 +8,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
 import { createClient, type TaskState } from "../../bench/client.ts";
 import { createProvider } from "../../deploy/provider/provider.ts";
 import { findChromium, startChromium } from "../support/chromium.ts";
@@ -288,6 +289,53 @@ test("a person whose answer needs a recent login is asked for one by the provide
   const done = await reaches(`${proxy.url}/mcp`, taskId, ({ status }) => status === "completed", token);
   expect(JSON.stringify(done.result)).toContain("true login");
 });
+
+test.skipIf(command === undefined)(
+  "the playground leads to the login and back to the tool, calls as the person, and shows nothing of theirs to the next",
+  async () => {
+    const browser = await startChromium(command ?? "");
+    const typeIn = async (page: Page, name: string) => {
+      await page.getByPlaceholder("Enter any login").fill(name);
+      await page.getByPlaceholder("and password").fill("any");
+      await page.keyboard.press("Enter");
+      await page.getByRole("button", { name: "Continue" }).click();
+    };
+    try {
+      const page = await (await browser.newContext()).newPage();
+      const sent: (string | undefined)[] = [];
+      page.on("request", (request) => void (request.url().endsWith("/mcp") && sent.push(request.headers()["authorization"])));
+      await page.goto(`${proxy.url}/play/#tool=transfer`);
+      await page.getByRole("button", { name: "Log in", exact: true }).click();
+      await typeIn(page, "alice");
+      await page.getByText(/^Logged in as /).waitFor();
+      expect(new URL(page.url()).pathname).toBe("/play/");
+      await page.getByRole("button", { name: "Call transfer", exact: true }).click();
+      await page.waitForURL(/task=0-/);
+      await page
+        .getByText(/answer on the page/)
+        .first()
+        .waitFor();
+      const taskId = new URLSearchParams(new URL(page.url()).hash.slice(1)).get("task") ?? "";
+      expect((await reaches(`${proxy.url}/mcp`, taskId, () => true, await tokenOf("alice"))).status).toBe("working");
+      // Reloaded, it is still hers, also its timeline.
+      await page.reload();
+      await page.getByText(/^Logged in as /).waitFor();
+      await page
+        .getByText(/answer on the page/)
+        .first()
+        .waitFor();
+
+      await page.getByRole("button", { name: "Log out" }).click();
+      const again = page.getByRole("button", { name: "Log in", exact: true });
+      await again.waitFor();
+      expect(await page.getByText(/answer on the page/).count()).toBe(0);
+      expect(sent.length).toBeGreaterThan(2);
+      expect(new Set(sent)).toEqual(new Set([undefined]));
+    } finally {
+      await browser.close();
+    }
+  },
+);
 
 test.skipIf(command === undefined)("a person in a browser without script logs in, enters the secret, and the tool continues", async () => {
   const { page: address, reaches } = await asked("alice");

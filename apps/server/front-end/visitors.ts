@@ -1,5 +1,5 @@
 /** Who opens the page of an ask. If callers log in, visitors log in too. Without identity, the address alone opens the page. */
-import { ParleyError, type RequiredAssurance } from "@parley/core";
+import { type Caller, ParleyError, type RequiredAssurance } from "@parley/core";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { anonymous, type Authenticate } from "./caller.ts";
 
@@ -15,8 +15,17 @@ export interface Visitors {
   readonly again?: (required: RequiredAssurance, back: string) => string;
   /** How a person who has logged in with this browser changes that. Undefined for everyone else. Called after `authenticate`. */
   readonly account?: (request: FastifyRequest) => Account | undefined;
+  /** For the playground, whose page calls as an MCP client. Undefined if there is no login. */
+  readonly playground?: PlaygroundLogin;
   /** Whether the login with which this request came has been ended since. Undefined if there is none. Throws UNAVAILABLE. */
   readonly hasLoggedOut?: (request: FastifyRequest) => Promise<boolean>;
+}
+
+export interface PlaygroundLogin {
+  /** The person who has logged in with this browser, if the playground's page sends the request. Throws UNAVAILABLE. */
+  callerOf(request: FastifyRequest): Promise<Caller | undefined>;
+  /** Sends a person to the provider, with the scopes to call tools, which sends them back to `back`, a page of this server. */
+  logIn(request: FastifyRequest, reply: FastifyReply, back: string): Promise<FastifyReply>;
 }
 
 /** Addresses on this server. */

@@ -124,6 +124,7 @@ export const PLAY: typeof EN.PLAY = {
     cancelled: "abgebrochen",
   },
   paused: "hält an, bis Sie ein neues Token setzen",
+  pausedLogin: "hält an, bis Sie sich anmelden",
   away: "der Server ist nicht erreichbar, neuer Versuch",
   cancelCall: "Aufruf abbrechen",
   close: "Schließen",
@@ -145,6 +146,8 @@ export const PLAY: typeof EN.PLAY = {
     "{names} ist schon da. Senden Sie eine andere Datei, um sie zu ersetzen, oder beantworten Sie das Formular, um sie zu behalten.",
   needsToken: "Der Server braucht ein neues Token, bevor Sie antworten können. Bis dahin sendet diese Seite nichts von selbst.",
   setToken: "Token setzen",
+  needsLogin:
+    "Melden Sie sich neu an, bevor Sie antworten. Was Sie eingegeben haben, bleibt hier, und bis dahin sendet diese Seite nichts von selbst.",
   cancel: "Abbrechen",
   decline: "Ablehnen",
   back: "Zurück",
@@ -222,6 +225,10 @@ export const PLAY: typeof EN.PLAY = {
   copied: "Kopiert",
   notCopied: "Der Browser erlaubt es nicht",
   copyWhat: "Kopieren: {what}",
+
+  logIn: "Anmelden",
+  logOut: "Abmelden",
+  loggedIn: "Angemeldet als {name}",
 
   token: "Token",
   tokenSet: "Token gesetzt",

@@ -132,6 +132,7 @@ export const PLAY = {
     cancelled: "cancelled",
   },
   paused: "paused until you set a new token",
+  pausedLogin: "paused until you log in",
   away: "the server is unavailable, retrying",
   cancelCall: "Cancel the call",
   close: "Close",
@@ -152,6 +153,7 @@ export const PLAY = {
   filesHere: "{names} is here already. Send another file to replace it, or answer the form to keep it.",
   needsToken: "The server needs a new token before you can answer. Until then, this page sends nothing by itself.",
   setToken: "Set a token",
+  needsLogin: "Log in again before you answer. What you have typed stays here, and until then this page sends nothing by itself.",
   cancel: "Cancel",
   decline: "Decline",
   back: "Back",
@@ -224,6 +226,10 @@ export const PLAY = {
   copied: "Copied",
   notCopied: "Not allowed by the browser",
   copyWhat: "Copy {what}",
+
+  logIn: "Log in",
+  logOut: "Log out",
+  loggedIn: "Logged in as {name}",
 
   token: "Token",
   tokenSet: "Token set",

@@ -57,12 +57,28 @@ export function loggedIn({ authenticate, login, seal, claims, now }: LoggedIn): 
       return session !== undefined && (await ended.has(session));
     },
     ...(login && {
+      playground: {
+        async callerOf(request) {
+          const session = isFromPlayground(request) ? cookies.login(request, now()) : undefined;
+          if (!session || (await ended.has(session))) return undefined;
+          return { ...session.caller, expiresAtMs: session.untilMs };
+        },
+        logIn: (request, reply, back) => begin({ login, cookies, now }, { request, reply, back, as: { isToCall: true } }),
+      },
       logIn: (request, reply) => begin({ login, cookies, now }, { request, reply, back: request.url }),
       again: (required, back) => `${pathOf(login)}${LOGIN_PATH}?${new URLSearchParams({ back, ...againQuery(required) }).toString()}`,
       account: (request) =>
         logins.has(request) ? { other: otherAccount(login, request.url), out: `${pathOf(login)}${LOGOUT_PATH}` } : undefined,
     }),
   };
+}
+
+/**
+ * Whether the page at /play sends the request, and no page of another server: that one cannot set this header without being asked first, and browsers say
+ * where a request comes from. Whoever sends a token is whom the token names.
+ */
+function isFromPlayground({ headers }: FastifyRequest): boolean {
+  return headers["x-requested-with"] === "parley" && headers["sec-fetch-site"] === "same-origin" && headers.authorization === undefined;
 }
 
 const LOGIN_PATH = "/login";

@@ -8,8 +8,9 @@ import { wordsOf } from "../mcp/shared.ts";
 import type { Dialect, End, Question, Reply, Running, Status, ReplyOutcome, CallListener, Tool } from "../mcp/types.ts";
 import { TEXTS } from "../play-texts.ts";
 import { isWayBack } from "../wizard.ts";
-import { RpcError } from "../wire/endpoint.ts";
+import { RpcError, whoSends } from "../wire/endpoint.ts";
 import { createWireLog } from "../wire/wire-log.ts";
+import { account, FROM_PAGE, loadAccount } from "./account.ts";
 import { type Activity, type Item, itemOf, NO_ACTIVITY, withItems } from "./activity.ts";
 import { forgetDraft, forgetDrafts } from "./drafts.ts";
 import { keepCall, keepToken, keptCall, keptToken, placeNow, showPlace } from "./tab-state.ts";
@@ -47,6 +48,8 @@ export const run = signal<Run | undefined>(undefined);
 export const token = signal(keptToken());
 /** The server requires a token or refused the current one. */
 export const wantsToken = signal(false);
+/** Whether requests come from the login of the browser, and not from whom a token names. */
+export const usesLogin = computed(() => account.value !== undefined && token.value === "");
 export const notices = signal<readonly Notice[]>([]);
 /** Increases when the wire log changes. */
 export const wireVersion = signal(0);
@@ -59,6 +62,7 @@ const dialects = dialectsOf({
   url: new URL("../mcp", document.baseURI).href,
   log: wire,
   token: () => token.value || undefined,
+  fromPage: () => (account.value ? FROM_PAGE : undefined),
   refused,
   permitted,
 });
@@ -144,6 +148,13 @@ export function setToken(given: string): void {
   if (before === undefined || before !== subjectOf(token.value)) forgetDrafts();
   wantsToken.value = false;
   void loadTools();
+}
+
+/** What somebody else has left in this tab is not shown. Never rejects. */
+export async function findAccount(): Promise<void> {
+  if (!(await loadAccount())) return;
+  forgetDrafts();
+  keepCall(undefined);
 }
 
 export function callTool(args: JsonObject): void {
@@ -306,7 +317,12 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
       const hadEnded = state.end !== undefined;
       const sent = token.value || undefined;
       try {
-        const timeline = await readTimeline({ taskId, after: cursor, token: sent, signal: left.signal });
+        const timeline = await readTimeline({
+          taskId,
+          after: cursor,
+          who: whoSends(sent, account.value && FROM_PAGE),
+          signal: left.signal,
+        });
         cursor = timeline.feed.cursor ?? cursor;
         items.push(...timeline.feed.items);
         change({ timeline, timelineProblem: undefined, tool: timeline.task.name });

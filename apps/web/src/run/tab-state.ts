@@ -3,6 +3,8 @@ import type { JsonObject } from "@parley/core/form";
 
 const CALL = "parley.call";
 const TOKEN = "parley.token";
+const PERSON = "parley.person";
+const PLACE = "parley.place";
 
 export interface KeptCall {
   readonly dialect: string;
@@ -48,4 +50,24 @@ export function keepToken(token: string): void {
 
 export function keptToken(): string {
   return sessionStorage.getItem(TOKEN) ?? "";
+}
+
+/** Who was logged in when this tab was used last. */
+export function keptPerson(): string | undefined {
+  return sessionStorage.getItem(PERSON) ?? undefined;
+}
+
+export function keepPerson(person: string): void {
+  sessionStorage.setItem(PERSON, person);
+}
+
+/** For the way to the provider and back, which loses what stands behind the # of the address. */
+export function keepPlace(): void {
+  sessionStorage.setItem(PLACE, location.hash);
+}
+
+export function returnToPlace(): void {
+  const hash = sessionStorage.getItem(PLACE);
+  sessionStorage.removeItem(PLACE);
+  if (hash !== null && location.hash === "") history.replaceState(null, "", hash);
 }

@@ -2,7 +2,22 @@ import { useState } from "preact/hooks";
 import { sentence } from "../language.ts";
 import { sameQuestion } from "../mcp/shared.ts";
 import { TEXTS } from "../play-texts.ts";
-import { asked, chooseDialect, chosen, dialect, dialects, draftsOf, run, token, tool, tools, wantsToken } from "../run/playground.ts";
+import { filled } from "../../texts/words.ts";
+import { account, logIn, logOut } from "../run/account.ts";
+import {
+  asked,
+  chooseDialect,
+  chosen,
+  dialect,
+  dialects,
+  draftsOf,
+  run,
+  token,
+  tool,
+  tools,
+  usesLogin,
+  wantsToken,
+} from "../run/playground.ts";
 import { CallForm } from "./call-form.tsx";
 import { QuestionDialog } from "./question-dialog.tsx";
 import { Notices, RunPanel } from "./run-panel.tsx";
@@ -38,8 +53,9 @@ export function App() {
             ))}
           </select>
         </label>
-        <button type="button" class={wantsToken.value ? "plain warn" : "plain"} onClick={() => setTokenOpen(true)}>
-          {wantsToken.value ? TEXTS.tokenNeeded : token.value === "" ? TEXTS.token : TEXTS.tokenSet}
+        <AccountButton />
+        <button type="button" class={wantsToken.value && !usesLogin.value ? "plain warn" : "plain"} onClick={() => setTokenOpen(true)}>
+          {wantsToken.value && !usesLogin.value ? TEXTS.tokenNeeded : token.value === "" ? TEXTS.token : TEXTS.tokenSet}
         </button>
         <p id="dialect-note" class="dialect-note">
           {dialect.value.note}
@@ -78,6 +94,25 @@ export function App() {
         />
       )}
     </>
+  );
+}
+
+function AccountButton() {
+  if (!usesLogin.value) return null;
+  const name = account.value?.name;
+  if (name === undefined || wantsToken.value)
+    return (
+      <button type="button" class={wantsToken.value ? "plain warn" : "plain"} onClick={logIn}>
+        {TEXTS.logIn}
+      </button>
+    );
+  return (
+    <span class="account">
+      <span dir="auto">{filled(TEXTS.loggedIn, { name })}</span>{" "}
+      <button type="button" class="plain" onClick={() => void logOut()}>
+        {TEXTS.logOut}
+      </button>
+    </span>
   );
 }
 

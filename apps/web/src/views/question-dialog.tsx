@@ -9,7 +9,8 @@ import { problemIn, wordsOf } from "../mcp/shared.ts";
 import type { Question, Reply } from "../mcp/types.ts";
 import { TEXTS } from "../play-texts.ts";
 import { keepDraft, keptDraft } from "../run/drafts.ts";
-import { answer, postpone, postponeAll, wantsToken } from "../run/playground.ts";
+import { logIn } from "../run/account.ts";
+import { answer, postpone, postponeAll, usesLogin, wantsToken } from "../run/playground.ts";
 import { hasNextPage, isWayBack } from "../wizard.ts";
 import { Fields, focusProblem, unreadable } from "./fields.tsx";
 import { Said } from "./texts.tsx";
@@ -131,9 +132,9 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
         )}
         {wantsToken.value && (
           <div class="banner" role="alert">
-            {TEXTS.needsToken}{" "}
-            <button type="button" class="plain" onClick={onToken}>
-              {TEXTS.setToken}
+            {usesLogin.value ? TEXTS.needsLogin : TEXTS.needsToken}{" "}
+            <button type="button" class="plain" onClick={usesLogin.value ? logIn : onToken}>
+              {usesLogin.value ? TEXTS.logIn : TEXTS.setToken}
             </button>
           </div>
         )}

@@ -1,6 +1,17 @@
 import { filled } from "../../texts/words.ts";
 import { TEXTS } from "../play-texts.ts";
-import { asked, cancelRun, close, dismiss, notices, postponed, reopenQuestion, type Run, wantsToken } from "../run/playground.ts";
+import {
+  asked,
+  cancelRun,
+  close,
+  dismiss,
+  notices,
+  postponed,
+  reopenQuestion,
+  type Run,
+  usesLogin,
+  wantsToken,
+} from "../run/playground.ts";
 import { wordsOf } from "../mcp/shared.ts";
 import { ActivityPanel } from "./activity-panel.tsx";
 import { Result } from "./result.tsx";
@@ -11,7 +22,15 @@ export function RunPanel({ run }: { readonly run: Run }) {
   const { activity, status, end, isConnected, message, questions, taskId, dialect } = run;
   const { progress, thinking } = activity;
   const isRunning = end === undefined;
-  const problem = !isRunning ? undefined : wantsToken.value ? TEXTS.paused : isConnected ? undefined : TEXTS.away;
+  const problem = !isRunning
+    ? undefined
+    : wantsToken.value
+      ? usesLogin.value
+        ? TEXTS.pausedLogin
+        : TEXTS.paused
+      : isConnected
+        ? undefined
+        : TEXTS.away;
   return (
     <div class="run">
       <section class="panel now" aria-label={filled(TEXTS.callOf, { tool: run.tool })}>

@@ -8,6 +8,8 @@ export interface Endpoint {
   readonly url: string;
   readonly log: WireLog;
   token(): string | undefined;
+  /** Sent instead of a token where the browser is logged in; undefined where it is not. */
+  fromPage(): Readonly<Record<string, string>> | undefined;
   /** Called if the server requires a token or refuses this one. */
   refused(token: string | undefined): void;
   /** Resolves once the server may accept the token: at once, unless it refused the current one. Also resolves if `signal` is aborted. */
@@ -68,10 +70,18 @@ export interface Answered {
   readonly headers: Headers;
 }
 
+/** Headers that say who sends a request. */
+export function whoSends(
+  token: string | undefined,
+  fromPage: Readonly<Record<string, string>> | undefined,
+): Readonly<Record<string, string>> {
+  return token ? { authorization: `Bearer ${token}` } : (fromPage ?? {});
+}
+
 /** Resolves when the response or its stream has ended. Throws Lost. */
 export async function send(endpoint: Endpoint, { message, headers = {}, signal, onMessage, onEventId }: Send): Promise<Answered> {
   const token = endpoint.token();
-  const bearer: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
+  const fromPage = token ? undefined : endpoint.fromPage();
   const method = message ? "POST" : "GET";
   if (message) endpoint.log.add("out", message, method);
   else endpoint.log.add("out", { method: "GET", ...headers }, "GET");
@@ -81,12 +91,12 @@ export async function send(endpoint: Endpoint, { message, headers = {}, signal, 
       ...(message && { "content-type": "application/json" }),
       accept: message ? "application/json, text/event-stream" : "text/event-stream",
       ...headers,
-      ...bearer,
+      ...whoSends(token, fromPage),
     },
     ...(message && { body: JSON.stringify(message) }),
     ...(signal && { signal }),
     cache: "no-store",
-    credentials: "omit",
+    credentials: fromPage ? "same-origin" : "omit",
   }).catch((error: unknown) => {
     throw signal?.aborted ? error : new Lost(TEXTS.unreachable, { isAway: true, cause: error });
   });
