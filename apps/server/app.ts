@@ -320,7 +320,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     "api",
     async (scope) => {
       await trustedCallers(scope, trusted, (reply, status, detail) => void sendProblem(reply, { status, detail }));
-      authenticated(scope, { authenticate, resource, log });
+      authenticated(scope, { authenticate: calling, resource, log });
       apiRoute(scope, { frontEnd, catalogues, repeats: deps.repeats });
     },
     { prefix: "/api/v1" },

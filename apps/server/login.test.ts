@@ -403,7 +403,8 @@ describe("the playground", () => {
       expect(await mcp(headers), JSON.stringify(headers)).toBe(401);
       expect(await account(get, headers), JSON.stringify(headers)).toEqual({ hasLogin: true });
     }
-    expect((await get("/api/v1/asks", PAGE_HEADERS)).status).toBe(401);
+    expect((await get("/api/v1/tasks")).status).toBe(401);
+    expect((await get("/api/v1/tasks", PAGE_HEADERS)).status).toBe(200);
     expect(await mcp(PAGE_HEADERS)).toBe(200);
     // A copy of the cookie of a login that has ended.
     const copy = new Map(jar);

@@ -325,6 +325,9 @@ test.skipIf(command === undefined)(
         .first()
         .waitFor();
 
+      await page.getByText("Your calls").click();
+      await page.locator("details.own li").first().waitFor();
+
       await page.getByRole("button", { name: "Log out" }).click();
       const again = page.getByRole("button", { name: "Log in", exact: true });
       await again.waitFor();

@@ -1,8 +1,8 @@
 /**
  * /api/v1: what people are asked, and tasks, for programs and pages. docs/api.md is the guide.
  *
- * Use cases of core do the work and decide by the one policy (I13). Credentials come in the Authorization header, never in a cookie, so no
- * page of another site can act for a person.
+ * Use cases of core do the work and decide by the one policy (I13). Credentials come in the Authorization header. The cookie of a login
+ * counts only for the playground's page (PlaygroundLogin), so no page of another site can act for a person.
  */
 import { type Catalogues, ParleyError, type Repeats } from "@parley/core";
 import type { FastifyInstance } from "fastify";

@@ -67,6 +67,11 @@ const dialects = dialectsOf({
   permitted,
 });
 
+/** Headers of requests that are not of a dialect. */
+export function whoAsks(): Readonly<Record<string, string>> {
+  return whoSends(token.value || undefined, account.value && FROM_PAGE);
+}
+
 /** A request that was on its way when the person set another token says nothing about that one. */
 function refused(by: string | undefined): void {
   if (by === (token.value || undefined)) wantsToken.value = true;
@@ -320,7 +325,7 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
         const timeline = await readTimeline({
           taskId,
           after: cursor,
-          who: whoSends(sent, account.value && FROM_PAGE),
+          who: whoAsks(),
           signal: left.signal,
         });
         cursor = timeline.feed.cursor ?? cursor;

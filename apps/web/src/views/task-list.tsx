@@ -4,7 +4,7 @@ import { moment } from "../language.ts";
 import type { Status } from "../mcp/types.ts";
 import { TEXTS } from "../play-texts.ts";
 import { type OwnTask, readOwnTasks } from "../run/own-tasks.ts";
-import { followOwn, run, token } from "../run/playground.ts";
+import { followOwn, run, token, whoAsks } from "../run/playground.ts";
 
 type Listed = { readonly tasks: readonly OwnTask[] } | { readonly problem: string };
 
@@ -17,7 +17,7 @@ export function TaskList({ onChoose }: { readonly onChoose: () => void }) {
     if (!isOpen) return undefined;
     let isLeft = false;
     const look = () =>
-      void readOwnTasks(token.value || undefined).then(
+      void readOwnTasks(whoAsks()).then(
         (tasks) => isLeft || setListed({ tasks }),
         (error: unknown) => isLeft || setListed({ problem: error instanceof Error ? error.message : String(error) }),
       );
