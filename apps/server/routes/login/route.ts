@@ -25,6 +25,8 @@ import { markup } from "../asks/html.ts";
 import { type LoginCookies, loginCookies } from "./cookies.ts";
 import { endedLogins, type SessionLogin } from "./ended-logins.ts";
 
+/** How long a stream of the playground goes on before its page asks anew, and learns whether the person has logged out elsewhere. */
+const STREAM_MS = 5 * 60_000;
 /** How long a person may take at the provider. */
 const LOGIN_MS = 10 * 60_000;
 
@@ -61,7 +63,7 @@ export function loggedIn({ authenticate, login, seal, claims, now }: LoggedIn): 
         async callerOf(request) {
           const session = isFromPlayground(request) ? cookies.login(request, now()) : undefined;
           if (!session || (await ended.has(session))) return undefined;
-          return { ...session.caller, expiresAtMs: session.untilMs };
+          return { ...session.caller, expiresAtMs: Math.min(session.untilMs, now() + STREAM_MS) };
         },
         logIn: (request, reply, back) => begin({ login, cookies, now }, { request, reply, back, as: { isToCall: true } }),
       },
