@@ -958,24 +958,26 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     "axe finds nothing in %s, %s: on a large screen, a phone, at 400 percent, and from right to left",
     async (colorScheme, locale) => {
       const { here, as } = await asked();
-      const page = await as("bob", here, { colorScheme, locale, bypassCSP: true });
-      const open = async (words: RegExp) => {
-        await page.getByRole("link", { name: words }).click();
-        await page.locator("#ask .said", { hasText: words }).waitFor();
+      const looks = { colorScheme, locale, bypassCSP: true };
+      const page = await as("bob", here, looks);
+      const open = async (words: RegExp, on = page) => {
+        await on.getByRole("link", { name: words }).click();
+        await on.locator("#ask .said", { hasText: words }).waitFor();
       };
       await open(/Pay invoice/);
       await findNothing(page);
-      const picture = async (name: string) => {
+      const picture = async (name: string, on = page) => {
         if (!WRITES_PICTURES || colorScheme !== "light") return;
-        await page.evaluate("scrollTo(0, 0)");
-        await page.screenshot({ path: join(PICTURES, `inbox-${name}.png`) });
+        await on.evaluate("scrollTo(0, 0)");
+        await on.screenshot({ path: join(PICTURES, `inbox-${name}.png`) });
       };
       await picture(colorScheme);
-      await page.setViewportSize({ width: 390, height: 780 });
-      await page.goto(page.url().replace(/[?].*/, ""));
-      await open(/Delete the archive/);
-      await picture(`phone-${colorScheme}`);
-      await page.setViewportSize(OPTIONS.viewport);
+      const phone = await as("bob", here, { ...looks, hasTouch: true, isMobile: true, viewport: { width: 390, height: 780 } });
+      await open(/Delete the archive/, phone);
+      await findNothing(phone);
+      expect(await phone.locator("#keys-open").isVisible()).toBe(false);
+      await picture(`phone-${colorScheme}`, phone);
+      await phone.close();
       for (const words of [/Delete the archive/, /Where does it go/, /Report/, /Look at/]) {
         await open(words);
         await findNothing(page);
