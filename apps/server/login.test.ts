@@ -366,7 +366,7 @@ test("a page whose address does not fit into a cookie is refused before the pers
 describe("the playground", () => {
   const PAGE_HEADERS = { "x-requested-with": "parley", "sec-fetch-site": "same-origin" };
   const open = () =>
-    browser(provider(), 2, offered, {
+    browser({ ...provider(), ttlMs: 3_600_000 }, 2, offered, {
       playground: true,
       authenticate: () => Promise.reject(new ParleyError("CREDENTIALS_MISSING", "this server needs an access token")),
     });
@@ -411,6 +411,21 @@ describe("the playground", () => {
     await post("/logout", { origin: new URL(PUBLIC).origin, "sec-fetch-site": "same-origin" });
     for (const [name, value] of copy) jar.set(name, value);
     expect(await mcp(PAGE_HEADERS)).toBe(401);
+  });
+
+  test("holds no stream of a login that has ended, at any front end", async () => {
+    const { get, post, jar, logIn, fronts } = await opened();
+    await logIn();
+    const cookie = [...jar].map((pair) => pair.join("=")).join("; ");
+    const streams = await Promise.all(
+      fronts.flatMap((front) => [
+        request(front, "subscriptions/listen", { notifications: { toolsListChanged: true } }, { headers: { cookie, ...PAGE_HEADERS } }),
+        get("/api/v1/asks/changes", { accept: "text/event-stream", ...PAGE_HEADERS }),
+      ]),
+    );
+    expect(streams.map(({ headers }) => headers.get("content-type"))).toEqual(streams.map(() => "text/event-stream"));
+    await post("/logout", { origin: new URL(PUBLIC).origin, "sec-fetch-site": "same-origin" });
+    await Promise.all(streams.map(async (stream) => await stream.text()));
   });
 
   test("is not served a login where it is not served, and knows of none where there is none", async () => {

@@ -8,19 +8,19 @@ export interface EndSignals extends Pick<Lifecycle, "closing" | "ending"> {
 }
 
 /**
- * The signals that end a held request: the shutdown of this front end and the expiry of the caller's token. Credentials are checked only
- * when a request arrives, so it could otherwise be held for days after its token has expired. Expiry is therefore treated like a shutdown:
- * the stream ends, the call is handed over, and the client comes back with another token.
+ * The signals that end a held request: the shutdown of this front end, the expiry of the caller's token, and a logout. Credentials are checked
+ * only when a request arrives, so it could otherwise be held for days after its token has expired. Expiry is therefore treated like a
+ * shutdown: the stream ends, the call is handed over, and the client comes back with another token.
  *
- * Expiry is checked at each heartbeat rather than with a timer per stream, because a front end holds ten thousand streams. A stream
- * outlives its token by one heartbeat at most.
+ * Both are checked at each heartbeat rather than with a timer per stream, because a front end holds ten thousand streams. A stream
+ * outlives its token or login by one heartbeat at most.
  */
 export function untilExpiry(
   { lifecycle, heartbeat, services }: Pick<FrontEnd, "lifecycle" | "heartbeat" | "services">,
-  { expiresAtMs }: Pick<Caller, "expiresAtMs">,
+  { expiresAtMs = Infinity, hasLoggedOut }: Pick<Caller, "expiresAtMs" | "hasLoggedOut">,
 ): EndSignals {
   const { closing, ending } = lifecycle;
-  if (expiresAtMs === undefined) return { closing, ending, release: () => undefined };
+  if (expiresAtMs === Infinity && !hasLoggedOut) return { closing, ending, release: () => undefined };
   const [toClose, toEnd] = [new AbortController(), new AbortController()];
   const close = () => toClose.abort();
   const end = () => toEnd.abort();
@@ -28,10 +28,17 @@ export function untilExpiry(
   if (ending.aborted) end();
   closing.addEventListener("abort", close);
   ending.addEventListener("abort", end);
-  const stopBeat = heartbeat.onBeat(() => {
-    if (services.clock.now() < expiresAtMs) return;
+  const over = () => {
     close();
     end();
+  };
+  const stopBeat = heartbeat.onBeat(() => {
+    if (services.clock.now() >= expiresAtMs) return over();
+    // While Redis is away nobody can log out.
+    return void hasLoggedOut?.().then(
+      (has) => has && over(),
+      () => undefined,
+    );
   });
   return {
     closing: toClose.signal,

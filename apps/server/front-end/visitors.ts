@@ -17,8 +17,6 @@ export interface Visitors {
   readonly account?: (request: FastifyRequest) => Account | undefined;
   /** For the playground, whose page calls as an MCP client. Undefined if there is no login. */
   readonly playground?: PlaygroundLogin;
-  /** Whether the login with which this request came has been ended since. Undefined if there is none. Throws UNAVAILABLE. */
-  readonly hasLoggedOut?: (request: FastifyRequest) => Promise<boolean>;
 }
 
 export interface PlaygroundLogin {

@@ -34,6 +34,8 @@ export interface Caller {
   readonly client?: string;
   /** When the credentials expire, in milliseconds since the Unix epoch; absent if they do not. */
   readonly expiresAtMs?: number;
+  /** Whether the login behind the request has been ended since; absent if there is none. Throws UNAVAILABLE. */
+  readonly hasLoggedOut?: () => Promise<boolean>;
 }
 
 /** How the caller is identified; undefined where people are not identified. */

@@ -10,7 +10,6 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { FrontEnd } from "../../front-end/front-end.ts";
 import { enterStream, gates } from "../../front-end/gate.ts";
 import { untilExpiry } from "../../front-end/until-expiry.ts";
-import type { Visitors } from "../../front-end/visitors.ts";
 import { Outlet } from "../../streams/outlet.ts";
 
 /** Of one person, on one front end. A page that is not seen has none. */
@@ -26,7 +25,7 @@ export type TellChanges = (request: FastifyRequest, reply: FastifyReply) => Prom
  * The first event comes at once, for what has changed since the page was written. The stream ends when the page leaves, the login expires
  * or is ended (at the next heartbeat), the page reads nothing, or this front end closes. Throws OVERLOADED and QUOTA_EXCEEDED before anything is sent.
  */
-export function createTellChanges(frontEnd: FrontEnd, { hasLoggedOut }: Pick<Visitors, "hasLoggedOut">): TellChanges {
+export function createTellChanges(frontEnd: FrontEnd): TellChanges {
   const { services, times, heartbeat } = frontEnd;
   const ofPerson = gates("inbox pages of this person", INBOX_STREAMS_MAX, "QUOTA_EXCEEDED");
 
@@ -68,19 +67,8 @@ export function createTellChanges(frontEnd: FrontEnd, { hasLoggedOut }: Pick<Vis
     }
 
     closing.addEventListener("abort", end);
-    // While Redis is away nobody can log out, and nothing is told.
-    const stopBeat =
-      hasLoggedOut &&
-      heartbeat.onBeat(
-        () =>
-          void hasLoggedOut(request).then(
-            (has) => has && end(),
-            () => undefined,
-          ),
-      );
     outlet.onClose(() => {
       isOver = true;
-      stopBeat?.();
       closing.removeEventListener("abort", end);
       stopWatching?.();
       release();

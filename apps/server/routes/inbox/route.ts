@@ -85,7 +85,7 @@ export const INBOX_PAGE = 50;
 export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signatures, visitors, titleOf, onward }: InboxRoute): void {
   const { services } = frontEnd;
   formBodies(scope, BATCH_BYTES_MAX);
-  const tellChanges = createTellChanges(frontEnd, visitors);
+  const tellChanges = createTellChanges(frontEnd);
   /** Callers that cannot be told apart are asked by no name, so nothing would ever be told to them. */
   const hasChanges = ({ caller }: FastifyRequest) => namesOfCaller(caller).length > 0;
 

@@ -23,10 +23,8 @@ import { formBodies, isOwnForm, notice, showErrors } from "../asks/every-page.ts
 import { readerOf } from "../../texts/texts.ts";
 import { markup } from "../asks/html.ts";
 import { type LoginCookies, loginCookies } from "./cookies.ts";
-import { endedLogins, type SessionLogin } from "./ended-logins.ts";
+import { endedLogins } from "./ended-logins.ts";
 
-/** How long a stream of the playground goes on before its page asks anew, and learns whether the person has logged out elsewhere. */
-const STREAM_MS = 5 * 60_000;
 /** How long a person may take at the provider. */
 const LOGIN_MS = 10 * 60_000;
 
@@ -45,25 +43,21 @@ export function loggedIn({ authenticate, login, seal, claims, now }: LoggedIn): 
   const ended = endedLogins(claims);
   const cookies = loginCookies(seal, login?.isSecure ?? true);
   /** Requests of people who have logged in with their browser, so that the cookie is opened once. */
-  const logins = new WeakMap<FastifyRequest, SessionLogin>();
+  const logins = new WeakSet<FastifyRequest>();
   return {
     async authenticate(request) {
       const session = cookies.login(request, now());
       if (!session || (await ended.has(session))) return await authenticate(request);
-      logins.set(request, session);
-      return { ...session.caller, assurance: "login" };
+      logins.add(request);
+      return { ...session.caller, assurance: "login", hasLoggedOut: () => ended.has(session) };
     },
     ticket: undefined,
-    async hasLoggedOut(request) {
-      const session = logins.get(request);
-      return session !== undefined && (await ended.has(session));
-    },
     ...(login && {
       playground: {
         async callerOf(request) {
           const session = isFromPlayground(request) ? cookies.login(request, now()) : undefined;
           if (!session || (await ended.has(session))) return undefined;
-          return { ...session.caller, expiresAtMs: Math.min(session.untilMs, now() + STREAM_MS) };
+          return { ...session.caller, expiresAtMs: session.untilMs, hasLoggedOut: () => ended.has(session) };
         },
         logIn: (request, reply, back) => begin({ login, cookies, now }, { request, reply, back, as: { isToCall: true } }),
       },
