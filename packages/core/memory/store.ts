@@ -146,7 +146,6 @@ export function createMemoryStore({
     if (changed) noteChange(root, nowMs);
   }
 
-  /** The parent has ended, or has withdrawn the call, which is open for as long as the child is unfinished. */
   /** What is not hidden of a principal's tasks, the newest first. */
   function listedOf(principal: string): Stored[] {
     return [...tasks.keys()]
@@ -155,6 +154,7 @@ export function createMemoryStore({
       .filter(({ call }) => call.principal === principal && !call.hidden);
   }
 
+  /** The parent has ended, or has withdrawn the call, which is open for as long as the child is unfinished. */
   function cancelChild(taskId: string, nowMs: number): void {
     const task = find(taskId);
     if (task) end(task, "cancelled", nowMs, task.call.compensates && task.run > 0 ? "cancelled" : undefined);
