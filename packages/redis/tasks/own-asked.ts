@@ -28,7 +28,7 @@ export interface OwnAskedOptions {
   readonly partitions: number;
   readonly turn: Summaries["turn"];
   readonly load: (taskId: string) => Promise<Task | undefined>;
-  /** Default: 10,000 tasks, of some 500 bytes each if they ask one thing. */
+  /** Default: 10,000 tasks, of some 500 bytes for each thing that they ask. */
   readonly keptMax?: number;
 }
 
