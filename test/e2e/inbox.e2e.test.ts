@@ -6,7 +6,7 @@ import { AxeBuilder } from "@axe-core/playwright";
 import { ParleyError } from "@parley/core";
 import { catalogue, type Context, defineTool } from "@parley/sdk";
 import { PAGES_STYLE, SCRIPT_DIRECTORY } from "@parley/web";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Page, Request } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { rpc } from "../../apps/server/client.fixture.ts";
@@ -649,6 +649,33 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
       await page.getByRole("button", { name: "Start over" }).click();
       expect([await box.inputValue(), await drafts(page)]).toEqual(["", []]);
     }
+  });
+
+  test("an answer that is on its way as the page is left is forgotten once it has counted, however late that is", async () => {
+    const { here, as, services, taskIds } = await asked(["translate"]);
+    const taskId = taskIds.get("translate") ?? "";
+    const { origin } = new URL(here.url);
+    const page = await as("bob", here);
+    await page.goto(`${origin}/asks/${taskId}/word`);
+    const held = Promise.withResolvers<Request>();
+    await page.route(/\/asks\//, async (route) => {
+      const request = route.request();
+      const isAnswer = request.method() === "POST" && !/only=check/.test(request.postData() ?? "");
+      if (isAnswer) held.resolve(request);
+      else await route.continue();
+    });
+    await page.locator("#ask [name=f0]").fill("peace");
+    await page.keyboard.press("Enter");
+    const request = await held.promise;
+    const looked = page.waitForResponse((response) => response.url().endsWith(`/asks/${taskId}/word`));
+    await page.goto(`${origin}/inbox`);
+    await (await looked).finished();
+    expect(await drafts(page)).toHaveLength(1);
+    const headers = { "content-type": "application/x-www-form-urlencoded", origin };
+    await page.request.post(request.url(), { headers, data: request.postData() ?? "" });
+    await until(async () => (await services.store.load(taskId))?.status === "completed");
+    await page.goto(`${origin}/inbox`);
+    await until(async () => (await drafts(page)).length === 0);
   });
 
   test("an answer that is too large is refused before it is sent, and stays in the form; one that meets no server is sent again", async () => {

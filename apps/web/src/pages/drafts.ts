@@ -11,6 +11,8 @@ const KEPT_MS = 7 * 86_400_000;
 const DRAFTS_MAX = 100;
 const DRAFT_CHARS_MAX = 200_000;
 const PAUSE_MS = 250;
+/** What left with the page may arrive after the next page has asked for its question. */
+const ON_ITS_WAY_MS = 60_000;
 
 interface Draft {
   /** Of the question as it was shown. What was typed for another is no draft of this one. */
@@ -86,21 +88,24 @@ export function forgetDraft(ask: string): void {
 export function leaveDraft(ask: string, sentFrom: string): void {
   for (const key of [keyOf(ask), keyOfPage(ask)]) {
     const draft = read(key);
-    if (draft) keep(key, JSON.stringify({ ...draft, sentFrom } satisfies Draft));
+    if (draft) keep(key, JSON.stringify({ ...draft, atMs: Date.now(), sentFrom } satisfies Draft));
   }
 }
 
 /** Forgets what was sent so, once its question is no longer as it was: the answer has counted, or comes too late. The rest is as if it was never sent. */
 export async function settleDrafts(): Promise<void> {
   for (const key of keys()) {
+    const kept = localStorage.getItem(key);
     const { sentFrom, ...draft } = read(key) ?? NONE;
     if (sentFrom === undefined || !key.startsWith(keyOf(""))) continue;
     const { status, page } = await load(sentFrom);
+    // The person has typed on meanwhile, or logged out.
+    if (localStorage.getItem(key) !== kept) continue;
     const shown = page && find("#ask", page);
     const isOver = shown ? shown.dataset["digest"] !== draft.digest : page && find(".done", page);
     if (status === 404 || status === 410 || (status === 200 && isOver)) localStorage.removeItem(key);
     // Without a connection or a login nobody knows.
-    else if (status === 200) keep(key, JSON.stringify(draft));
+    else if (status === 200 && draft.atMs < Date.now() - ON_ITS_WAY_MS) keep(key, JSON.stringify(draft));
   }
 }
 

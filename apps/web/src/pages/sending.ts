@@ -184,9 +184,9 @@ export function sendOnLeaving(): void {
   addEventListener("pagehide", () => {
     for (const { ask, url, from, body, timer, isSent, keepsDraft } of waiting.values()) {
       clearTimeout(timer);
-      if (isSent) continue;
       // Without a connection, and for more than 64 kB, it fails.
-      fetch(url, { method: "POST", body, keepalive: true }).catch(() => undefined);
+      if (!isSent) fetch(url, { method: "POST", body, keepalive: true }).catch(() => undefined);
+      // Nor is the reply heard to what was sent before.
       if (!keepsDraft) leaveDraft(ask, from);
     }
     waiting.clear();
