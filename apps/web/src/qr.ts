@@ -32,7 +32,8 @@ export function qrOf(text: string): readonly (readonly boolean[])[] | undefined 
   const { modules, isFree } = frameOf(version);
   place(modules, isFree, codewordsOf(bytes, version));
   const candidates = MASKS.map((mask, index) => masked(modules, isFree, { mask, index }));
-  return candidates.toSorted((a, b) => penaltyOf(a) - penaltyOf(b))[0];
+  const penalties = candidates.map(penaltyOf);
+  return candidates[penalties.indexOf(Math.min(...penalties))];
 }
 
 function lengthBits(version: number): number {

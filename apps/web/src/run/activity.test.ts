@@ -94,6 +94,7 @@ test.each<[what: string, data: object, block: object, isThere: boolean]>([
     true,
   ],
   ["a link", { type: "document", url: "https://x.example/a.pdf" }, { type: "resource_link", uri: "https://x.example/a.pdf" }, true],
+  ["a picture of a QR code, whose text alone the result has,", { type: "qr", content: "one" }, { type: "text", text: "one" }, false],
   ["what has nothing", { type: "document" }, { type: "text", text: "" }, false],
   ["a text that says the same among other things", { type: "document", content: "one" }, { type: "text", text: "one and two" }, false],
 ])("%s is shown once if the result has it as well", (_what, data, block, isThere) => {

@@ -94,8 +94,9 @@ export function itemOf({ method, params }: { readonly method: string; readonly p
   return undefined;
 }
 
-/** Whether a result has it as well, as that of a generator has: one of the two is enough. */
-export function isInResult({ content, url }: Artifact, result: Readonly<Record<string, unknown>>): boolean {
+/** Whether a result has it as well, as that of a generator has: one of the two is enough. No result has the picture of a QR code. */
+export function isInResult({ type, content, url }: Artifact, result: Readonly<Record<string, unknown>>): boolean {
+  if (type === "qr") return false;
   const blocks = Array.isArray(result["content"]) ? (result["content"] as readonly (JsonObject | null)[]) : [];
   const texts = blocks.flatMap((block) => {
     const { text, data, uri, resource } = block ?? {};
