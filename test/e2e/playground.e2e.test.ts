@@ -860,6 +860,50 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     }
   });
 
+  /** A browser whose server says that of who is logged in: a page, or what the playground knows. */
+  async function loggedIn(account: () => string | object): Promise<BrowserContext> {
+    const context = await browser.newContext({ viewport: { width: 1_360, height: 860 } });
+    contexts.push(context);
+    await context.route("**/play/api/account", async (route) => {
+      const said = account();
+      await route.fulfill(typeof said === "string" ? { contentType: "text/html", body: said } : { json: said });
+    });
+    return context;
+  }
+
+  test("somebody else who logs in in another tab finds nothing of the person before them, and neither does who logs in after a logout", async () => {
+    let name = "ann";
+    const page = await open(at("2026-07-28", "hostile"), {}, await loggedIn(() => ({ hasLogin: true, name, person: name })));
+    await page.getByText("Logged in as ann").waitFor();
+    const drafts = () => page.evaluate<string | null>("sessionStorage.getItem('parley.drafts')");
+    const type = async () => {
+      await page.getByLabel(/^Text/).fill("Grace");
+      await until(async () => (await drafts())?.includes("Grace") === true);
+    };
+    await type();
+    name = "bob";
+    await page.evaluate("dispatchEvent(new Event('focus'))");
+    await page.getByText("Logged in as bob").waitFor();
+    expect([await page.getByLabel(/^Text/).inputValue(), await drafts()]).toEqual(["", null]);
+    await type();
+    await page.route("**/logout", async (route) => await route.fulfill({ body: "" }));
+    await page.getByRole("button", { name: "Log out" }).click();
+    await until(async () => (await drafts().catch(() => "")) === null);
+  });
+
+  test("what a proxy says in place of who is logged in leaves a page without a login", async () => {
+    const page = await open("", {}, await loggedIn(() => "<h1>Who are you?</h1>"));
+    expect(await page.getByRole("button", { name: "Log out" }).count()).toBe(0);
+  });
+
+  test("whoever has logged in to answer, and may not call, is led to a login that allows it", async () => {
+    const context = await loggedIn(() => ({ hasLogin: true, name: "ann", person: "ann" }));
+    const headers = { "www-authenticate": 'Bearer error="insufficient_scope", scope="tools:call"' };
+    await context.route("**/mcp", async (route) => await route.fulfill({ status: 403, headers, json: { error: "scope" } }));
+    const page = await open("", {}, context, `${play}?`);
+    await page.getByRole("button", { name: "Log in", exact: true }).waitFor();
+  });
+
   test("a request that is refused without the token that was set meanwhile does not ask for another", async () => {
     const issuer = await startIssuer();
     const front = await guardedFrontEnd(issuer);

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { languageNow } from "./language.ts";
 import { TEXTS } from "./play-texts.ts";
-import { loadTools, placeChanged, refreshTools, resumeFromAddress, findAccount } from "./run/playground.ts";
+import { loadTools, placeChanged, comeBack, resumeFromAddress, findAccount } from "./run/playground.ts";
 import { returnToPlace } from "./run/tab-state.ts";
 import { App } from "./views/app.tsx";
 
@@ -15,5 +15,5 @@ resumeFromAddress();
 const root = document.getElementById("app");
 if (root) render(<App />, root);
 addEventListener("hashchange", placeChanged);
-addEventListener("focus", () => void refreshTools());
+addEventListener("focus", () => void comeBack());
 void loadTools();

@@ -1,6 +1,6 @@
 /**
  * Unsent answers, and arguments of calls that were not made, in the storage of this tab: they survive postponing the question, choosing another tool and
- * reloading the page. A draft is deleted when the question is answered, here or elsewhere, when the call is made or ends, and when the token becomes another
+ * reloading the page. A draft is deleted when the question is answered, here or elsewhere, when the call is made or ends, at a logout, and when the token becomes another
  * person's. Secrets are never kept.
  */
 import type { Draft, Input } from "../../form/inputs.ts";

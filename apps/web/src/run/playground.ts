@@ -124,8 +124,8 @@ export async function loadTools(): Promise<void> {
   if (load === loads) tools.value = loaded;
 }
 
-/** Reads the tools again when the person comes back to the page: they may have changed them meanwhile. If that fails, those that are shown stay. */
-export async function refreshTools(): Promise<void> {
+/** Reads the tools again: the person may have changed them meanwhile. If that fails, those that are shown stay. */
+async function refreshTools(): Promise<void> {
   if (wantsToken.value || tools.value.state === "loading") return;
   const load = (loads += 1);
   const found = await dialect.value.listTools().catch(() => undefined);
@@ -155,11 +155,20 @@ export function setToken(given: string): void {
   void loadTools();
 }
 
-/** What somebody else has left in this tab is not shown. Never rejects. */
-export async function findAccount(): Promise<void> {
-  if (!(await loadAccount())) return;
-  forgetDrafts();
-  keepCall(undefined);
+/** What somebody else has left in this tab is not shown: then it resolves to true. Never rejects. */
+export async function findAccount(): Promise<boolean> {
+  const isAnother = await loadAccount();
+  if (isAnother) {
+    forgetDrafts();
+    keepCall(undefined);
+  }
+  return isAnother;
+}
+
+/** The person comes back to the page. In another tab, somebody else may have logged in meanwhile. */
+export async function comeBack(): Promise<void> {
+  if (usesLogin.value && (await findAccount())) return location.reload();
+  await refreshTools();
 }
 
 export function callTool(args: JsonObject): void {

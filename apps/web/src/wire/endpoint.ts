@@ -100,7 +100,9 @@ export async function send(endpoint: Endpoint, { message, headers = {}, signal, 
   }).catch((error: unknown) => {
     throw signal?.aborted ? error : new Lost(TEXTS.unreachable, { isAway: true, cause: error });
   });
-  if (response.status === 401) endpoint.refused(token);
+  // Whoever has logged in on another page may answer, and not call.
+  const lacksScope = fromPage && /insufficient_scope/.test(response.headers.get("www-authenticate") ?? "");
+  if (response.status === 401 || lacksScope) endpoint.refused(token);
   const type = response.headers.get("content-type") ?? "";
   const tell = (text: string, eventId: string | undefined, how: string) => {
     const heard = JSON.parse(text) as Message | Message[];
