@@ -146,22 +146,16 @@ const offered = (names: readonly string[]) =>
     { everyMs: 200 },
   );
 
-const settled = (taskId: string, everyMs = 15) =>
-  until(
-    async () => {
-      const task = await client.get(taskId);
-      return task.status === "working" ? undefined : task;
-    },
-    { everyMs },
-  );
-const ended = (taskId: string, everyMs = 15) =>
-  until(
-    async () => {
-      const task = await client.get(taskId);
-      return ["completed", "failed", "cancelled"].includes(task.status) ? task : undefined;
-    },
-    { everyMs },
-  );
+const settled = (taskId: string, pace: { everyMs?: number } = {}) =>
+  until(async () => {
+    const task = await client.get(taskId);
+    return task.status === "working" ? undefined : task;
+  }, pace);
+const ended = (taskId: string, pace: { everyMs?: number } = {}) =>
+  until(async () => {
+    const task = await client.get(taskId);
+    return ["completed", "failed", "cancelled"].includes(task.status) ? task : undefined;
+  }, pace);
 const said = (task: TaskState) => JSON.parse(task.result?.content?.[0]?.text ?? "null") as unknown;
 const accept = (ok: boolean, key = "question-1") => ({ [key]: { action: "accept", content: { ok } } });
 const marked = async (line: string) => (await marksIn(marks)).filter((mark) => mark.startsWith(line)).length;
@@ -320,7 +314,7 @@ describe("a question of a classic upstream", () => {
     async (tool) => {
       const numbers = Array.from({ length: 200 }, (_, number) => number);
       const tasks = await Promise.all(numbers.map(async (number) => (await client.call(tool, { text: `many-${number}` })).taskId));
-      const waiting = await Promise.all(tasks.map((taskId) => settled(taskId, 500)));
+      const waiting = await Promise.all(tasks.map((taskId) => settled(taskId, { everyMs: 500 })));
       expect(waiting.filter(({ status }) => status !== "input_required").map(({ error }) => error)).toEqual([]);
       for (const [number, task] of waiting.entries()) {
         expect(task.inputRequests).toMatchObject({
@@ -329,7 +323,7 @@ describe("a question of a classic upstream", () => {
       }
       const shuffled = numbers.toSorted(() => Math.random() - 0.5);
       await Promise.all(shuffled.map((number) => client.answer(tasks[number]!, accept(number % 3 === 0))));
-      const results = await Promise.all(tasks.map((taskId) => ended(taskId, 500)));
+      const results = await Promise.all(tasks.map((taskId) => ended(taskId, { everyMs: 500 })));
       expect(results.map(said)).toEqual(
         numbers.map((number) => ({ said: `many-${number}`, action: "accept", content: { ok: number % 3 === 0 } })),
       );
