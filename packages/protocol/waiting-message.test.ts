@@ -84,7 +84,7 @@ describe("a task that waits for what its client cannot be asked", () => {
   });
 
   test.each([
-    [{ to: "tenant" }, "another person"],
+    [{ to: "tenant" }, "anyone in the organisation"],
     [{ to: "tenant", not: "caller" }, "someone other than the caller"],
     [{ to: { people: ["cfo"], groups: ["finance"], roles: ["lead"] } }, "cfo, group finance, role lead"],
     [{ to: { groups: ["finance"] }, not: "caller" }, "group finance, but not from the caller"],

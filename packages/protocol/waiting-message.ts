@@ -98,7 +98,9 @@ function onPages(asks: readonly Ask[]): string | undefined {
 /** The people who are asked, short enough for a status. */
 export function namesOf({ audience, thread }: Ask): string {
   const asked = [...(audience ? [audience.to] : []), ...(thread?.escalatedTo ?? [])];
-  if (asked.includes("tenant") || asked.length === 0) return audience?.not ? "someone other than the caller" : "another person";
+  const isAnyone = asked.includes("tenant");
+  if (isAnyone || asked.length === 0)
+    return audience?.not ? "someone other than the caller" : isAnyone ? "anyone in the organisation" : "another person";
   const names = asked.flatMap((to) => {
     const { people = [], groups = [], roles = [] } = to === "tenant" ? {} : to;
     return [...people.map(shownName), ...groups.map((group) => `group ${group}`), ...roles.map((role) => `role ${role}`)];
