@@ -6,7 +6,7 @@ import { forgetAllDrafts, pruneDrafts, settleDrafts } from "./drafts.ts";
 import { startInbox } from "./inbox.ts";
 import { load } from "./load.ts";
 import { find, make, say } from "./page.ts";
-import { sendOnLeaving } from "./sending.ts";
+import { sendBeforeLogout, sendOnLeaving } from "./sending.ts";
 import { lasting, messages } from "./toasts.ts";
 import { touchedSince } from "./touched.ts";
 
@@ -110,8 +110,11 @@ if (!tellZone()) {
     if (persisted && find("#ask")?.inert) location.reload();
   });
   // Before another person sits down at this browser.
-  document.addEventListener("submit", ({ target }) => {
-    if (target instanceof HTMLFormElement && target.classList.contains("account")) forgetAllDrafts();
+  document.addEventListener("submit", (event) => {
+    const { target } = event;
+    if (!(target instanceof HTMLFormElement) || !target.classList.contains("account")) return;
+    sendBeforeLogout(event, target);
+    forgetAllDrafts();
   });
   const [main, asks, place] = [find("main.inbox"), find("#asks"), find("#ask")];
   if (main && asks && place) startInbox(main, asks, place);

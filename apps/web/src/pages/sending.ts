@@ -14,6 +14,7 @@ import { lasting, type Toast, toast } from "./toasts.ts";
 const UNDO_SECONDS = 5;
 const AGAIN_MS = 3_000;
 const QUESTION_CHARS = 60;
+const LOGOUT_MS = 3_000;
 
 export interface Sending {
   /** Of the question, or of the batch. */
@@ -191,4 +192,14 @@ export function sendOnLeaving(): void {
     }
     waiting.clear();
   });
+}
+
+/** Before the person logs out, what they gave is sent: afterwards it would be nobody's. It is waited for, but not for long. */
+export function sendBeforeLogout(event: Event, logout: HTMLFormElement): void {
+  const unsent = [...waiting.values()].filter(({ isSent }) => !isSent);
+  if (unsent.length === 0) return;
+  event.preventDefault();
+  for (const { timer } of unsent) clearTimeout(timer);
+  const passed = new Promise((resolve) => setTimeout(resolve, LOGOUT_MS));
+  void Promise.race([passed, Promise.all(unsent.map(send))]).then(() => logout.submit());
 }
