@@ -16,6 +16,8 @@ const METADATA = ["/.well-known/oauth-protected-resource", "/.well-known/oauth-p
 /** Where people go to the provider and return from it: not logged in yet, and identified by a cookie (test/e2e/login.e2e.test.ts). */
 const LOGIN = "/login";
 const CALLBACK = "/login/callback";
+/** Says to the playground's page whom its cookie names, and to everybody else nothing (apps/server/login.test.ts). */
+const ACCOUNT = "/play/api/account";
 /** Forgets the cookie of the browser that asks for it. */
 const LOGOUT = "/logout";
 /**
@@ -24,7 +26,7 @@ const LOGOUT = "/logout";
 const EVENTS = "/events/*";
 /** How the API is used. It says nothing about anybody. */
 const API_DESCRIBED = ["/api/v1/openapi.json", "/api/v1/reference", "/api/v1/reference.css"];
-const OPEN = ["/healthz", "/readyz", LOGIN, CALLBACK, LOGOUT, EVENTS, ...METADATA, "/", "/home.css", "/play", ...API_DESCRIBED];
+const OPEN = ["/healthz", "/readyz", LOGIN, CALLBACK, LOGOUT, ACCOUNT, EVENTS, ...METADATA, "/", "/home.css", "/play", ...API_DESCRIBED];
 const isOpen = (url: string) =>
   OPEN.includes(url) || (url.startsWith("/play/") && !url.startsWith("/play/api")) || url.startsWith("/pages/");
 
