@@ -435,9 +435,9 @@ describe("callers of other dialects", () => {
 
   test("show the upstream what can be asked of them, and nothing else", async () => {
     for (const [capabilities, shown] of [
-      // A client with tools only is told in words what is open, and another client of its owner can answer.
+      // What a client does not show it is told in words, or led to by a page, and another client of its owner can answer.
       [{}, { elicitation: { form: {}, url: {} } }],
-      [{ elicitation: {} }, { elicitation: { form: {} } }],
+      [{ elicitation: {} }, { elicitation: { form: {}, url: {} } }],
       [
         { elicitation: { form: {}, url: {} }, roots: {} },
         { elicitation: { form: {}, url: {} }, roots: {} },
