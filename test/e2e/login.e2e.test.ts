@@ -340,38 +340,6 @@ test.skipIf(command === undefined)(
   },
 );
 
-test.skipIf(command === undefined)("an answer that still waits counts although the person logs out", async () => {
-  const token = await tokenOf("alice");
-  const client = createClient(`${proxy.url}/mcp`, 1, token);
-  const { taskId } = await client.call("transfer", {});
-  client.close();
-  const page = `${proxy.url}/asks/${taskId}/sure`;
-  await reaches(`${proxy.url}/mcp`, taskId, ({ statusMessage }) => statusMessage?.includes(page) === true, token);
-  const browser = await startChromium(command ?? "");
-  try {
-    const inbox = await (await browser.newContext()).newPage();
-    await inbox.goto(`${proxy.url}/inbox`);
-    const typeIn = async () => {
-      await inbox.getByPlaceholder("Enter any login").fill("alice");
-      await inbox.getByPlaceholder("and password").fill("any");
-      await inbox.keyboard.press("Enter");
-    };
-    await typeIn();
-    await inbox.getByRole("button", { name: "Continue" }).click();
-    await inbox.locator(`#asks a[href*="${taskId}"]`).click();
-    await inbox.locator("#ask").getByRole("link", { name: "Log in again" }).click();
-    await typeIn();
-    await inbox.locator("#ask").getByRole("button", { name: "Yes" }).click();
-    await inbox.getByText("Menu").click();
-    await inbox.getByRole("button", { name: "Log out" }).click();
-    await inbox.getByRole("heading", { name: "Logged out" }).waitFor();
-  } finally {
-    await browser.close();
-  }
-  const done = await reaches(`${proxy.url}/mcp`, taskId, ({ status }) => status === "completed", token);
-  expect(JSON.stringify(done.result)).toContain("true login");
-});
-
 test.skipIf(command === undefined)("a person in a browser without script logs in, enters the secret, and the tool continues", async () => {
   const { page: address, reaches } = await asked("alice");
   const browser = await startChromium(command ?? "");
