@@ -340,6 +340,46 @@ test.skipIf(command === undefined)(
   },
 );
 
+describe.skipIf(command === undefined)("an answer that is not sent yet counts although the person logs out", () => {
+  test.each([
+    ["in the inbox", "inbox"],
+    ["on the page of the question", "page"],
+  ])("%s", async (_where, where) => {
+    const token = await tokenOf("alice");
+    const client = createClient(`${proxy.url}/mcp`, 1, token);
+    const { taskId } = await client.call("transfer", {});
+    client.close();
+    const address = `${proxy.url}/asks/${taskId}/sure`;
+    await reaches(`${proxy.url}/mcp`, taskId, ({ statusMessage }) => statusMessage?.includes(address) === true, token);
+    const browser = await startChromium(command ?? "");
+    try {
+      const page = await (await browser.newContext()).newPage();
+      const typeIn = async () => {
+        await page.getByPlaceholder("Enter any login").fill("alice");
+        await page.getByPlaceholder("and password").fill("any");
+        await page.keyboard.press("Enter");
+      };
+      await page.goto(where === "inbox" ? `${proxy.url}/inbox` : address);
+      await typeIn();
+      await page.getByRole("button", { name: "Continue" }).click();
+      if (where === "inbox") await page.locator(`#asks a[href*="${taskId}"]`).click();
+      await page.locator("#ask").getByRole("link", { name: "Log in again" }).click();
+      await typeIn();
+      await page.locator("#ask").getByRole("button", { name: "Yes" }).waitFor();
+      if (where === "inbox") await page.getByText("Menu").click();
+      // As fast as nobody is: the answer is judged, or waits.
+      await page.evaluate(
+        "document.querySelector('#ask button[value=yes]').click(); document.querySelector('form.account button').click()",
+      );
+      await page.getByRole("heading", { name: "Logged out" }).waitFor();
+    } finally {
+      await browser.close();
+    }
+    const done = await reaches(`${proxy.url}/mcp`, taskId, ({ status }) => status === "completed", token);
+    expect(JSON.stringify(done.result)).toContain("true login");
+  });
+});
+
 test.skipIf(command === undefined)("a person in a browser without script logs in, enters the secret, and the tool continues", async () => {
   const { page: address, reaches } = await asked("alice");
   const browser = await startChromium(command ?? "");

@@ -7,7 +7,7 @@ import { load } from "./load.ts";
 import { enhanceAround } from "./around.ts";
 import { button, find, findAll, make, say } from "./page.ts";
 import { makeSearchable, unfold } from "./options.ts";
-import { type Sending, sendSoon, shortened } from "./sending.ts";
+import { type Sending, sendSoon, shortened, whileJudged } from "./sending.ts";
 import { lasting } from "./toasts.ts";
 
 /** Where the answer goes from here. */
@@ -66,15 +66,21 @@ async function submit(form: HTMLFormElement, { by, place, ask, given }: Submitte
     const body = bodyOf(form, by);
     const url = form.getAttribute("action") || location.href;
     const isAnswer = by.value !== "decline";
-    if (isAnswer && "drafts" in form.dataset && !(await isRight(form, { url, body, place, given }))) return;
-    if (by.classList.contains("danger") && !(await isSure(by))) return;
+    const isDanger = by.classList.contains("danger");
+    const keepsDraft = !isAnswer && "back" in form.dataset;
+    const sent = { ask, url, from: location.href, body, keepsDraft };
+    if (isAnswer && "drafts" in form.dataset) {
+      const judged = isRight(form, { url, body, place, given });
+      // What cannot be undone is no answer before the second step.
+      if (!(await (isDanger ? judged : whileJudged(sent, judged)))) return;
+    }
+    if (isDanger && !(await isSure(by))) return;
     const question = form.dataset["said"] ?? shortened(find(".said", place)?.textContent ?? "");
     const asked = body.getAll("ask");
     const { onGiven, ...rest } = given(ask, asked.length === 0 ? [ask] : asked);
-    const keepsDraft = !isAnswer && "back" in form.dataset;
-    const isPassing = isAnswer && "passing" in form.dataset && !by.classList.contains("danger");
+    const isPassing = isAnswer && "passing" in form.dataset && !isDanger;
     const isAtOnce = asked.length === 0 && (keepsDraft || isPassing);
-    sendSoon({ ask, asked, url, from: location.href, body, question, keepsDraft, isAtOnce, ...rest });
+    sendSoon({ ...sent, asked, question, isAtOnce, ...rest });
     onGiven(isAtOnce);
   } finally {
     delete form.dataset["busy"];

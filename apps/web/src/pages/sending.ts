@@ -1,8 +1,8 @@
 /**
  * Answers on their way. Each waits some seconds, in which it can be taken back, and is sent once. What the person can come back to is sent at once:
  *
- *   waiting ──5 s, or the page is left──▶ sent ──▶ counted · refused · too late
- *      └──undo──▶ back in the form         └──no connection──▶ sent again
+ *   judged ──▶ waiting ──5 s, or the page is left──▶ sent ──▶ counted · refused · too late
+ *                 └──undo──▶ back in the form         └──no connection──▶ sent again
  *
  * Sending an answer twice is safe, because the first one counts and the server says so to the second.
  */
@@ -49,9 +49,23 @@ interface Waiting extends Sending {
   isSent: boolean;
 }
 
+/** An answer that the person gave, and that the server has not judged yet. */
+export type Judged = Pick<Sending, "ask" | "url" | "from" | "body" | "keepsDraft">;
+
 let counted: Toast | undefined;
 
 const waiting = new Map<string, Waiting>();
+const judging = new Set<Judged>();
+
+/** If the page is left before, it is sent all the same: the server judges it then. */
+export function whileJudged<T>(answer: Judged, judged: Promise<T>): Promise<T> {
+  judging.add(answer);
+  return judged.finally(() => judging.delete(answer));
+}
+
+function unsent(): Waiting[] {
+  return [...waiting.values()].filter(({ isSent }) => !isSent);
+}
 
 export function isSending(ask: string): boolean {
   return waiting.has(ask) || [...waiting.values()].some(({ asked }) => asked.includes(ask));
@@ -104,7 +118,7 @@ function undo(each: Waiting): void {
 
 /** Takes back what was given last. False if nothing waits. */
 export function undoLast(): boolean {
-  const last = [...waiting.values()].findLast(({ isSent }) => !isSent);
+  const last = unsent().at(-1);
   if (last) undo(last);
   return last !== undefined;
 }
@@ -183,23 +197,26 @@ function tellReceipts(summary: HTMLElement): void {
 /** When the page is left, what the person gave is sent rather than lost. */
 export function sendOnLeaving(): void {
   addEventListener("pagehide", () => {
-    for (const { ask, url, from, body, timer, isSent, keepsDraft } of waiting.values()) {
-      clearTimeout(timer);
-      // Without a connection, and for more than 64 kB, it fails.
-      if (!isSent) fetch(url, { method: "POST", body, keepalive: true }).catch(() => undefined);
-      // Nor is the reply heard to what was sent before.
-      if (!keepsDraft) leaveDraft(ask, from);
-    }
+    // Without a connection, and for more than 64 kB, it fails.
+    for (const { url, body } of [...judging, ...unsent()]) fetch(url, { method: "POST", body, keepalive: true }).catch(() => undefined);
+    // Nor is the reply heard to what was sent before.
+    for (const { ask, from, keepsDraft } of [...judging, ...waiting.values()]) if (!keepsDraft) leaveDraft(ask, from);
+    for (const { timer } of waiting.values()) clearTimeout(timer);
     waiting.clear();
   });
 }
 
 /** Before the person logs out, what they gave is sent: afterwards it would be nobody's. It is waited for, but not for long. */
 export function sendBeforeLogout(event: Event, logout: HTMLFormElement): void {
-  const unsent = [...waiting.values()].filter(({ isSent }) => !isSent);
-  if (unsent.length === 0) return;
+  const left = unsent();
+  if (left.length + judging.size === 0) return;
   event.preventDefault();
-  for (const { timer } of unsent) clearTimeout(timer);
+  for (const { timer } of left) clearTimeout(timer);
   const passed = new Promise((resolve) => setTimeout(resolve, LOGOUT_MS));
-  void Promise.race([passed, Promise.all(unsent.map(send))]).then(() => logout.submit());
+  const sent = Promise.all([...left.map(send), ...[...judging].map(({ url, body }) => load(url, { body }))]);
+  void Promise.race([passed, sent]).then(() => {
+    // The reply may have taken its place.
+    if (!logout.isConnected) document.body.append(logout);
+    logout.submit();
+  });
 }
