@@ -51,12 +51,13 @@ test("only what has changed is read again, also in another order", async () => {
   expect((await commandsOf(async () => expect(await places()).toHaveLength(TASKS - 1)))["hgetall"]).toBe(1);
 });
 
-test("keeps as many tasks as it may, those that were wanted last", async () => {
+test("keeps as many questions as it may, of the tasks that were wanted last", async () => {
   const life = aLife(opened.store, () => newTaskId());
-  const [one, two, three] = [
+  const [one, two, three, four] = [
     await life.parked([anAsk("name")], { principal: "bob" }),
     await life.parked([anAsk("name")], { principal: "carol" }),
     await life.parked([anAsk("name")], { principal: "dan" }),
+    await life.parked([anAsk("name"), anAsk("date")], { principal: "eve" }),
   ];
   const loaded: string[] = [];
   const { redis, store } = opened;
@@ -79,4 +80,6 @@ test("keeps as many tasks as it may, those that were wanted last", async () => {
   expect(await wantedBy("bob", "carol", "bob")).toEqual([one, two]);
   expect(await wantedBy("dan", "bob")).toEqual([three]);
   expect(await wantedBy("carol", "bob", "dan")).toEqual([two, three]);
+  // Two questions of one task have the places of two tasks.
+  expect(await wantedBy("eve", "eve", "bob", "dan")).toEqual([four, one, three]);
 });

@@ -13,10 +13,8 @@ import type { Summaries } from "./summaries.ts";
 
 /** Tasks that one script looks at: about a millisecond of Redis. */
 const LOOKED_TOGETHER = 250;
-/** Tasks whose places are kept in this process: those that were wanted last. */
-const KEPT_MAX = 10_000;
-/** Asks of a task with more of them are read each time. */
-const ASKS_KEPT_MAX = 20;
+/** Places that are kept in this process, of the tasks that were wanted last. */
+const KEPT_MAX = 20_000;
 
 export interface OwnAsked {
   places(request: { readonly principal: string; readonly order: AskOrder; readonly tasksMax: number }): Promise<readonly AskPlace[]>;
@@ -28,7 +26,7 @@ export interface OwnAskedOptions {
   readonly partitions: number;
   readonly turn: Summaries["turn"];
   readonly load: (taskId: string) => Promise<Task | undefined>;
-  /** Default: 10,000 tasks, of some 500 bytes for each thing that they ask. */
+  /** Default: 20,000 questions. */
   readonly keptMax?: number;
 }
 
@@ -37,12 +35,31 @@ interface Waiting {
   readonly revision: number;
 }
 
-type Places = Readonly<Record<AskOrder, readonly AskPlace[]>>;
+/** A question, and where it has its place in each order. */
+interface Placed extends Pick<AskPlace, "taskId" | "key"> {
+  readonly atMs: Readonly<Record<AskOrder, number>>;
+}
 
 export function createOwnAsked({ redis, keys, partitions, turn, load, keptMax = KEPT_MAX }: OwnAskedOptions): OwnAsked {
   const scripts = loadScripts(redis, { names: ["waiting"], folder: "owner/", keyCount: () => 1 });
   /** By task; those that were wanted last come last. */
-  const kept = new Map<string, { readonly revision: number; readonly places: Places }>();
+  const kept = new Map<string, { readonly revision: number; readonly asks: readonly Placed[] }>();
+  let keptCount = 0;
+
+  function forget(taskId: string): void {
+    keptCount -= kept.get(taskId)?.asks.length ?? 0;
+    kept.delete(taskId);
+  }
+
+  function keep(taskId: string, revision: number, asks: readonly Placed[]): void {
+    forget(taskId);
+    kept.set(taskId, { revision, asks });
+    keptCount += asks.length;
+    for (const oldest of kept.keys()) {
+      if (keptCount <= keptMax) break;
+      forget(oldest);
+    }
+  }
 
   /** Looks at the newest of each partition; if some have fewer than their part, at more of the others. */
   async function waiting(principal: string, tasksMax: number): Promise<readonly Waiting[]> {
@@ -62,35 +79,28 @@ export function createOwnAsked({ redis, keys, partitions, turn, load, keptMax = 
     return found;
   }
 
-  async function placesOf({ taskId, revision }: Waiting): Promise<Places | undefined> {
+  async function asksOf({ taskId, revision }: Waiting): Promise<readonly Placed[]> {
     const known = kept.get(taskId);
-    kept.delete(taskId);
     if (known?.revision === revision) {
-      kept.set(taskId, known);
-      return known.places;
+      keep(taskId, revision, known.asks);
+      return known.asks;
     }
     const task = await turn(() => load(taskId));
-    if (!task) return undefined;
-    const places = Object.fromEntries(
-      ASK_ORDERS.map((order) => [order, task.asks.map((ask) => placeOf(order, taskId, ask))]),
-    ) as unknown as Places;
-    // Once its key is there, it has asks at the same revision.
-    if (!task.unreadable && task.asks.length <= ASKS_KEPT_MAX) kept.set(taskId, { revision: task.revision, places });
-    for (const oldest of kept.keys()) {
-      if (kept.size <= keptMax) break;
-      kept.delete(oldest);
-    }
-    return places;
+    const asks = task?.asks.map((ask) => placed(taskId, ask)) ?? [];
+    // One that cannot be read has none for now, at the same revision. One that has ended meanwhile is not wanted again.
+    if (asks.length > 0 && task) keep(taskId, task.revision, asks);
+    return asks;
   }
 
   return {
     async places({ principal, order, tasksMax }) {
-      const places = await Promise.all((await waiting(principal, tasksMax)).map(placesOf));
-      return places.flatMap((each) => each?.[order] ?? []);
+      const asks = await Promise.all((await waiting(principal, tasksMax)).map(asksOf));
+      return asks.flat().map(({ taskId, key, atMs }) => ({ taskId, key, atMs: atMs[order] }));
     },
   };
 }
 
-function placeOf(order: AskOrder, taskId: string, ask: Ask): AskPlace {
-  return { atMs: placeMs(order, ask), ...(ask.route ?? { taskId, key: ask.key }) };
+function placed(taskId: string, ask: Ask): Placed {
+  const atMs = Object.fromEntries(ASK_ORDERS.map((order) => [order, placeMs(order, ask)])) as Record<AskOrder, number>;
+  return { ...(ask.route ?? { taskId, key: ask.key }), atMs };
 }
