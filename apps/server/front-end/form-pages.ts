@@ -4,7 +4,7 @@
  *
  *   asked ──client: accept──▶ agreed ──answered on the page──▶ the tool continues, and the client is told that the page is done
  *
- * A question with an audience keeps its form: whoever agrees does so for all of them.
+ * A question with an audience keeps its form: to agree would be to agree for all of them.
  */
 import type { Ask, Services, TaskStore } from "@parley/core";
 import { withAsks } from "./page-addresses.ts";
@@ -29,8 +29,10 @@ export function withFormPages<S extends Pick<Services, "store" | "wakeUps">>(ser
     if (recorded.receipt !== "late" || digest !== undefined || request.answer.action !== "accept" || request.answer.content)
       return recorded;
     const settled = await paged.store.settledAsk({ taskId, key, names: [] });
-    const isRefused = settled?.outcome?.type === "answer" && settled.outcome.answer.action !== "accept";
-    return isRefused ? recorded : { ...recorded, receipt: "duplicate" };
+    const outcome = settled?.outcome;
+    // How it was accepted is not kept in a task that is over.
+    const isAccepted = outcome === undefined || (outcome.type === "answer" && outcome.answer.action === "accept");
+    return isAccepted ? { ...recorded, receipt: "duplicate" } : recorded;
   };
   return { ...paged, store: Object.assign(Object.create(paged.store) as TaskStore, { answer }) };
 }
