@@ -268,7 +268,7 @@ export function sessionTasks(endpoint: Endpoint): Dialect {
           if (status === "cancelled") return end(() => listener.ended({ type: "cancelled" }));
           const meta = (task["_meta"] ?? {}) as Record<string, unknown>;
           const pending = ((meta["io.modelcontextprotocol/pending-elicitations"] ?? []) as Pending[]).map((each) =>
-            sameQuestion({ id: "", message: each.message, schema: each.requestedSchema, url: each.url }),
+            sameQuestion({ message: each.message, schema: each.requestedSchema, url: each.url }),
           );
           questions.keep((question) => pending.includes(sameQuestion(question)), asked);
         } catch (error) {

@@ -27,8 +27,11 @@ function textsIn(given: unknown): readonly (readonly [string, string])[] {
   return entries.flatMap(([name, text]) => (typeof text === "string" ? [[name, text] as const] : []));
 }
 
+/** What tells one question from another. */
+export type Asked = Pick<Question, "message" | "schema" | "url">;
+
 /** Identifies a question without the problems of the last answer: equal each time it is asked. */
-export function sameQuestion({ message, schema, url }: Omit<Question, "id"> & Partial<Pick<Question, "id">>): string {
+export function sameQuestion({ message, schema, url }: Asked): string {
   return JSON.stringify([wordsOf(message), schema ?? url]);
 }
 

@@ -4,7 +4,7 @@
  * person's. Secrets are never kept.
  */
 import type { Draft, Input } from "../../form/inputs.ts";
-import { sameQuestion } from "../mcp/shared.ts";
+import { type Asked, sameQuestion } from "../mcp/shared.ts";
 import type { Question } from "../mcp/types.ts";
 
 const DRAFTS = "parley.drafts";
@@ -14,9 +14,6 @@ export const DRAFT_CHARS_MAX = 200_000;
 
 /** By call and question; the last one changed is at the end. */
 export type Drafts = readonly (readonly [key: string, draft: Draft])[];
-
-/** What tells one question from another. */
-export type Asked = Pick<Question, "message" | "schema" | "url">;
 
 /** `place` is the task, or the tool for a call without a task. */
 export function keptDraft(place: string, question: Asked): Draft {

@@ -8,7 +8,7 @@ import { wordsOf } from "../mcp/shared.ts";
 import type { Dialect, End, Question, Reply, Running, Status, ReplyOutcome, CallListener, Tool } from "../mcp/types.ts";
 import { TEXTS } from "../play-texts.ts";
 import { isWayBack } from "../wizard.ts";
-import { RpcError, whoSends } from "../wire/endpoint.ts";
+import { RpcError } from "../wire/endpoint.ts";
 import { createWireLog } from "../wire/wire-log.ts";
 import { account, FROM_PAGE, loadAccount } from "./account.ts";
 import { type Activity, type Item, itemOf, NO_ACTIVITY, withItems } from "./activity.ts";
@@ -62,14 +62,14 @@ const dialects = dialectsOf({
   url: new URL("../mcp", document.baseURI).href,
   log: wire,
   token: () => token.value || undefined,
-  fromPage: () => (account.value ? FROM_PAGE : undefined),
+  who: whoAsks,
   refused,
   permitted,
 });
 
-/** Headers of requests that are not of a dialect. */
+/** Headers that say who sends a request. */
 export function whoAsks(): Readonly<Record<string, string>> {
-  return whoSends(token.value || undefined, account.value && FROM_PAGE);
+  return token.value ? { authorization: `Bearer ${token.value}` } : FROM_PAGE;
 }
 
 /** A request that was on its way when the person set another token says nothing about that one. */
@@ -202,7 +202,7 @@ export function followTask(taskId: string, name = UNNAMED): void {
   });
 }
 
-/** Of whatever dialect it was called in. One without tasks could not follow it. */
+/** In whichever dialect it was called: this page follows it in one that has tasks. */
 export function followOwn({ taskId, tool: name }: { readonly taskId: string; readonly tool: string }): void {
   if (!dialect.value.hasTasks) dialect.value = dialects.find(({ hasTasks }) => hasTasks) ?? FIRST;
   followTask(taskId, name);
@@ -331,12 +331,7 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
       const hadEnded = state.end !== undefined;
       const sent = token.value || undefined;
       try {
-        const timeline = await readTimeline({
-          taskId,
-          after: cursor,
-          who: whoAsks(),
-          signal: left.signal,
-        });
+        const timeline = await readTimeline({ taskId, after: cursor, who: whoAsks(), signal: left.signal });
         cursor = timeline.feed.cursor ?? cursor;
         items.push(...timeline.feed.items);
         change({ timeline, timelineProblem: undefined, tool: timeline.task.name });

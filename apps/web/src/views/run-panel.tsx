@@ -22,15 +22,9 @@ export function RunPanel({ run }: { readonly run: Run }) {
   const { activity, status, end, isConnected, message, questions, taskId, dialect } = run;
   const { progress, thinking } = activity;
   const isRunning = end === undefined;
-  const problem = !isRunning
-    ? undefined
-    : wantsToken.value
-      ? usesLogin.value
-        ? TEXTS.pausedLogin
-        : TEXTS.paused
-      : isConnected
-        ? undefined
-        : TEXTS.away;
+  const paused = usesLogin.value ? TEXTS.pausedLogin : TEXTS.paused;
+  const away = isConnected ? undefined : TEXTS.away;
+  const problem = isRunning ? (wantsToken.value ? paused : away) : undefined;
   return (
     <div class="run">
       <section class="panel now" aria-label={filled(TEXTS.callOf, { tool: run.tool })}>

@@ -8,8 +8,8 @@ export interface Endpoint {
   readonly url: string;
   readonly log: WireLog;
   token(): string | undefined;
-  /** Sent instead of a token where the browser is logged in; undefined where it is not. */
-  fromPage(): Readonly<Record<string, string>> | undefined;
+  /** Headers that say who sends a request: by the token or, without one, by the cookie of a login. */
+  who(): Readonly<Record<string, string>>;
   /** Called if the server requires a token or refuses this one. */
   refused(token: string | undefined): void;
   /** Resolves once the server may accept the token: at once, unless it refused the current one. Also resolves if `signal` is aborted. */
@@ -70,18 +70,9 @@ export interface Answered {
   readonly headers: Headers;
 }
 
-/** Headers that say who sends a request. */
-export function whoSends(
-  token: string | undefined,
-  fromPage: Readonly<Record<string, string>> | undefined,
-): Readonly<Record<string, string>> {
-  return token ? { authorization: `Bearer ${token}` } : (fromPage ?? {});
-}
-
 /** Resolves when the response or its stream has ended. Throws Lost. */
 export async function send(endpoint: Endpoint, { message, headers = {}, signal, onMessage, onEventId }: Send): Promise<Answered> {
   const token = endpoint.token();
-  const fromPage = token ? undefined : endpoint.fromPage();
   const method = message ? "POST" : "GET";
   if (message) endpoint.log.add("out", message, method);
   else endpoint.log.add("out", { method: "GET", ...headers }, "GET");
@@ -91,17 +82,17 @@ export async function send(endpoint: Endpoint, { message, headers = {}, signal, 
       ...(message && { "content-type": "application/json" }),
       accept: message ? "application/json, text/event-stream" : "text/event-stream",
       ...headers,
-      ...whoSends(token, fromPage),
+      ...endpoint.who(),
     },
     ...(message && { body: JSON.stringify(message) }),
     ...(signal && { signal }),
     cache: "no-store",
-    credentials: fromPage ? "same-origin" : "omit",
+    credentials: token ? "omit" : "same-origin",
   }).catch((error: unknown) => {
     throw signal?.aborted ? error : new Lost(TEXTS.unreachable, { isAway: true, cause: error });
   });
-  // Whoever has logged in on another page may answer, and not call.
-  const lacksScope = fromPage && /insufficient_scope/.test(response.headers.get("www-authenticate") ?? "");
+  // A login on another page has the scope to answer, and not to call.
+  const lacksScope = !token && /insufficient_scope/.test(response.headers.get("www-authenticate") ?? "");
   if (response.status === 401 || lacksScope) endpoint.refused(token);
   const type = response.headers.get("content-type") ?? "";
   const tell = (text: string, eventId: string | undefined, how: string) => {
