@@ -71,7 +71,7 @@ export function loggedIn({ authenticate, login, seal, claims, now }: LoggedIn): 
 
 /**
  * Whether the page at /play sends the request, and no page of another server: that one cannot set this header without being asked first, and browsers say
- * where a request comes from. Whoever sends a token is whom the token names.
+ * where a request comes from. A request with a token comes from whom the token names.
  */
 function isFromPlayground({ headers }: FastifyRequest): boolean {
   return headers["x-requested-with"] === "parley" && headers["sec-fetch-site"] === "same-origin" && headers.authorization === undefined;
