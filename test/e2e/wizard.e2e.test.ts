@@ -65,7 +65,7 @@ test.runIf(hasTerminal).each(["call", "inbox", "answer"])(
     await terminal.shows("○ Back");
     await terminal.press("Down", "Enter");
 
-    await terminal.shows("Step 1 of 3");
+    await terminal.shows(/◇ {2}Answer\?\n│ {2}Back[^◆]*Step 1 of 3/);
     await answer("Answer?");
     await answer("Name", "e");
     for (const label of ["E-mail", "Phone", "Birthday"]) await answer(label);

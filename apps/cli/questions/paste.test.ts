@@ -61,6 +61,8 @@ test.each<[what: string, pieces: Pieces, expected: string | undefined]>([
   ["a key and Enter", ["y", "\r"], "y"],
   ["a key and Enter in one piece", ["y\r", PAUSE], "y"],
   ["an arrow and Enter", ["\u001B[B", "\r"], ""],
+  ["an arrow and Enter in one piece, and the next key right after them", ["\u001B[B\r", "y"], ""],
+  ["arrows of another kind and Enter, over a slow line", ["\u001BOB\u001BOB\r\u001B[1;5B\r", "y"], ""],
   ["several lines", [marked("yes\rno\r"), PAUSE], undefined],
   ["several lines without a mark", ["yes\rno\r", PAUSE], undefined],
   ["several lines and Enter", [marked("yes\rno\r"), PAUSE, "\r"], ""],

@@ -6,13 +6,17 @@
  * pasted: nobody types so fast. An Enter that ends a piece with more in it waits for a moment, in which the next piece would come. Of a terminal that marks,
  * only the marks count: an Enter may arrive together with what was pasted before it.
  */
-const [ASK, STOP] = ["\u001B[?2004h", "\u001B[?2004l"];
-const [START, END] = ["\u001B[200~", "\u001B[201~"];
+const ESCAPE = "\u001B";
+const [ASK, STOP] = [`${ESCAPE}[?2004h`, `${ESCAPE}[?2004l`];
+const [START, END] = [`${ESCAPE}[200~`, `${ESCAPE}[201~`];
 
 /** Shown in place of a line break, and of one another. The last is a character that nobody has. */
 const SIGNS = ["⏎", "↵", "␤", "¶", "\u{F8E0}"];
 
 const NEXT_PIECE_MS = 50;
+
+/** What an arrow or another key that has no character sends. No text that is pasted has it. */
+const CURSOR_KEYS = new RegExp(String.raw`${ESCAPE}(?:\[[\d;]*|O)[A-Za-z~]`, "g");
 
 interface Key {
   readonly name?: string;
@@ -88,9 +92,10 @@ async function watchingPaste<T>(prompt: () => Promise<T>, breaks: LineSign | und
         breakLine();
       }
       // A long text arrives in several pieces, one right after the other.
-      isOnePiece = !isMarking && (isPasted(piece) || Date.now() - pastedAtMs < NEXT_PIECE_MS);
+      const text = piece.replace(CURSOR_KEYS, "");
+      isOnePiece = !isMarking && (isPasted(text) || Date.now() - pastedAtMs < NEXT_PIECE_MS);
       if (isOnePiece) pastedAtMs = Date.now();
-      hasMore = !isMarking && /[^\r\n]/.test(piece);
+      hasMore = !isMarking && /[^\r\n]/.test(text);
       before = undefined;
       return emit(event, ...args);
     }

@@ -5,7 +5,6 @@
  */
 import type { Draft, Input } from "../../form/inputs.ts";
 import { type Asked, sameQuestion } from "../mcp/shared.ts";
-import type { Question } from "../mcp/types.ts";
 
 const DRAFTS = "parley.drafts";
 export const DRAFTS_MAX = 20;
