@@ -1,11 +1,11 @@
 /**
  * What becomes of the calls that rules stop: an audit record of each step, figures for each rule, and what a process counts itself.
  *
- *   asked ──▶ approved ──▶ spent      it ran
- *     │           └──────▶ void       it did not: the rules had changed
+ *   asked ──▶ approved ──▶ spent               it ran
+ *     │           └──────▶ void                it did not: the rules had changed
  *     └─────▶ refused · expired · closed
  *   granted, then used for each later call     a standing approval
- *   denied                            by a rule
+ *   denied                                     by a rule
  *
  * A standing approval passes later calls without a question (standing.ts).
  *

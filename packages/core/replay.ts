@@ -25,20 +25,20 @@
  * A run that has to wait does not throw. The promise of the ask never settles, so no `catch` in the handler can intercept the pause, and the
  * garbage collector reclaims the whole run once its end has been returned.
  *
- *   replay/course.ts          settlements and drains             replay/end.ts             how a run ends
- *   replay/line.ts            what code awaits, one by one       replay/flow.ts            which names and run a call belongs to
- *   replay/running-code.ts         the code that runs now             replay/promise-marks.ts           what is known of promises
- *   replay/tracing.ts         what each function awaits          replay/frames.ts          stacks and frames
- *   replay/recorded-calls.ts  what earlier runs called           replay/divergence.ts      how the handler departs from the journal
- *   replay/recollection.ts    matches calls with their records   replay/run.ts             what all of these have at hand
- *   replay/settling.ts        what settles next                  replay/writes.ts          one write after another
- *   replay/records.ts         what is written, and when          replay/values.ts          what may be recorded or reported
- *   replay/effects.ts         the effects that a handler calls   replay/effect-promise.ts  what the handler awaits
- *   replay/side-effects.ts    steps and calls of other tools     replay/steps.ts           the attempts of one step
- *   replay/waits.ts           asks, events, calls and sleeps     replay/patches.ts         old code path or new one
- *   replay/at-rest.ts            when to park, and when to give up  replay/unhandled.ts       failures that no code handled
- *   replay/reports.ts         progress, logs and status          replay/derived-values.ts         random numbers and UUIDs
- *   replay/request.ts         what a run is given                replay/call-site.ts       where the code of a tool called ctx
+ *   replay/course.ts          settlements and drains                    replay/end.ts             how a run ends
+ *   replay/line.ts            what code awaits, one by one              replay/flow.ts            which names and run a call belongs to
+ *   replay/running-code.ts    the code that runs now                    replay/promise-marks.ts   what is known of promises
+ *   replay/tracing.ts         what each function awaits                 replay/frames.ts          stacks and frames
+ *   replay/recorded-calls.ts  what earlier runs called                  replay/divergence.ts      how the handler departs from the journal
+ *   replay/recollection.ts    matches calls with their records          replay/run.ts             what all of these have at hand
+ *   replay/settling.ts        what settles next                         replay/writes.ts          one write after another
+ *   replay/records.ts         what is written, and when                 replay/values.ts          what may be recorded or reported
+ *   replay/effects.ts         the effects that a handler calls          replay/effect-promise.ts  what the handler awaits
+ *   replay/side-effects.ts    steps and calls of other tools            replay/steps.ts           the attempts of one step
+ *   replay/waits.ts           asks, events, calls and sleeps            replay/patches.ts         old code path or new one
+ *   replay/at-rest.ts         when to park, and when to give up         replay/unhandled.ts       failures that no code handled
+ *   replay/reports.ts         progress, logs and status                 replay/derived-values.ts  random numbers and UUIDs
+ *   replay/request.ts         what a run is given                       replay/call-site.ts       where the code of a tool called ctx
  */
 import { openOf } from "./task.ts";
 import { COMPENSATION } from "./journal.ts";

@@ -1,9 +1,9 @@
 /**
  * Translates forms to revisions before 2025-11-25, and their answers back.
  *
- *   string oneOf const + title      →  enum + enumNames
- *   default of anything but boolean →  named in the description
- *   array of choices                →  one boolean for each choice      ← the list of those that are true
+ *   string oneOf const + title       →  enum + enumNames
+ *   default of anything but boolean  →  named in the description
+ *   array of choices                 →  one boolean for each choice      ← the list of those that are true
  *
  * The answer is validated against the schema of the ask. The names of the booleans follow from that schema alone, so that any front end can
  * translate the answer back.

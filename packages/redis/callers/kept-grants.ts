@@ -1,10 +1,10 @@
 /**
  * Grants that outlive their tasks, shared by all front ends and workers:
  *
- *   parley:grants:{<owner>}        sorted set: the ids of the owner's grants, by the time at which they end
- *   parley:grants:{<owner>}:<id>   hash: a grant; expires a while after its last use
- *   parley:grants:{<owner>}:<id>:removed:<removal>   hash: what a removal has removed, while it may be sent again
- *   parley:{p0}:granted            sorted set: owners that have grants, by the time at which the last one may end; for operators
+ *   parley:grants:{<owner>}                         sorted set: the ids of the owner's grants, by the time at which they end
+ *   parley:grants:{<owner>}:<id>                    hash: a grant; expires a while after its last use
+ *   parley:grants:{<owner>}:<id>:removed:<removal>  hash: what a removal has removed, while it may be sent again
+ *   parley:{p0}:granted                             sorted set: owners that have grants, by the time at which the last one may end; for operators
  *
  * The owner is a digest of tenant and principal. Tokens are sealed twice: by PARLEY_SECRET, bound to owner, grant and
  * consent, and as content by the tenant's data key, so that erasing the tenant's keys erases them too. The id of a
