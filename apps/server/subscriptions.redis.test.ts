@@ -3,7 +3,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { createMCPClient, experimental_createMCPEventWebhook as createEventWebhook } from "@ai-sdk/mcp";
 import type { Experimental_MCPEventStore as EventStore, Experimental_MCPEventSubscription as EventSubscription } from "@ai-sdk/mcp";
-import { type AuditFact, followOccurrences, OCCURRENCE_TYPES, RpcFailure, type Subscription, subscriptionState } from "@parley/core";
+import {
+  type AuditFact,
+  followOccurrences,
+  GONE_AFTER_MS,
+  OCCURRENCE_TYPES,
+  RpcFailure,
+  type Subscription,
+  subscriptionState,
+} from "@parley/core";
 import { depositSeal, subscriptionSeal } from "@parley/node";
 import { catalogue, defineTool } from "@parley/sdk";
 import { type Delivery, type ServeSubscriptions, serveSubscriptions } from "@parley/webhooks";
@@ -38,6 +46,8 @@ const ask = defineTool({
     return "done";
   },
 });
+
+const auditing = { note: async (fact: AuditFact) => void facts.push(fact) };
 
 /** Repeats challenges, and takes everything else. */
 function takeAll({ text }: { readonly text: string }, response: ServerResponse): void {
@@ -95,6 +105,7 @@ function servedTo(lookEveryMs: number, passedOn?: ServeSubscriptions["passedOn"]
     open: (_id, sealed) => Buffer.from(sealed, "base64url").toString(),
     isPrivate: true,
     ...(passedOn && { passedOn }),
+    audit: auditing,
     lookEveryMs,
     pace: { retryMs: [50], timeoutMs: 1_000 },
   });
@@ -122,8 +133,7 @@ async function serve({
     isPrivate,
     limits: { own, all },
   };
-  const audit = { note: async (fact: AuditFact) => void facts.push(fact) };
-  ({ fronts } = await deploy({ catalogue: catalogue([ask]), stored: redis, sessions: redis.sessions, desk, audit }));
+  ({ fronts } = await deploy({ catalogue: catalogue([ask]), stored: redis, sessions: redis.sessions, desk, audit: auditing }));
 }
 
 const at = (index: number) => fronts[index] as Front;
@@ -344,10 +354,54 @@ describe("a subscription", () => {
       },
       body: { error: { code: -32011, data: { kind: "subscription", reason: "expired" } } },
     });
+    const subscription = { id: result?.["id"], event: "ask.opened", origin: new URL(hook()).origin };
+    expect(facts.filter(({ action }) => action === "unsubscribe")).toEqual([
+      { action: "unsubscribe", door: "deadline", verdict: "expired", subscription },
+    ]);
     // Both workers have forgotten it.
     await expect.poll(() => redis.redis.keys(`${redis.prefix}:webhook:*`)).toEqual([]);
     await other.stop();
     expect(ends()).toHaveLength(1);
+  });
+
+  /** By `ada` of `acme`, to an event type of an upstream. Returns its id. */
+  async function subscribeToNotes(): Promise<string> {
+    const id = `sub_${"x".repeat(22)}`;
+    const nowMs = redis.now();
+    const about = { type: "up_note", arguments: {}, url: hook(), from: "u.WyIxIl0", madeAtMs: nowMs, expiresAtMs: nowMs + DAY_MS };
+    const secrets = [{ sealed: Buffer.from(SECRET).toString("base64url") }];
+    await subscriptions().put({ id, caller: callerNamed("ada", { tenant: "acme" }), ...about, secrets }, { own: 9, all: 9 }, nowMs);
+    return id;
+  }
+
+  test("to an event type that only one of two workers is offered is posted by that one, and ends when none is", async () => {
+    await posting.stop();
+    let polls = 0;
+    const poll = async () => {
+      polls += 1;
+      const cursor = `u.${polls}`;
+      return { events: [{ id: `up:${polls}`, atMs: 0, data: {}, cursor }], cursor, isTruncated: false, isMore: false, nextPollMs: 1_000 };
+    };
+    const type = { name: "up_note", inputSchema: {}, payloadSchema: {}, poll };
+    let isOfferedToFirst = true;
+    let looks = 0;
+    await subscribeToNotes();
+    posting = servedTo(30, async () => ((looks += 1), isOfferedToFirst ? type : undefined));
+    await expect.poll(() => events().length).toBeGreaterThan(1);
+    // Its file is older again: the rollout has stopped, or was taken back there.
+    isOfferedToFirst = false;
+    let isOfferedToOther = true;
+    const other = servedTo(30, async () => (isOfferedToOther ? type : undefined));
+    const enough = looks + 2 * (GONE_AFTER_MS / 5_000);
+    await expect.poll(() => looks, { timeout: 20_000 }).toBeGreaterThan(enough);
+    const heard = events().length;
+    await expect.poll(() => events().length).toBeGreaterThan(heard);
+    expect(bodies.filter(({ body }) => "type" in body)).toEqual([]);
+
+    isOfferedToOther = false;
+    await expect.poll(() => bodies.filter(({ body }) => body["type"] === "terminated"), { timeout: 20_000 }).toHaveLength(1);
+    expect(await subscriptions().list(redis.now())).toEqual([]);
+    await other.stop();
   });
 
   // "The subscription has ended (e.g., authorization revoked). The subscription no longer exists server-side."
@@ -358,11 +412,7 @@ describe("a subscription", () => {
     await posting.stop();
     const poll = () => Promise.reject(refused ?? new Error("it is not polled"));
     const passedOn = async () => refused && { name: "up_note", inputSchema: {}, payloadSchema: {}, poll };
-    const id = `sub_${"x".repeat(22)}`;
-    const nowMs = redis.now();
-    const from = { type: "up_note", arguments: {}, url: hook(), from: "u.WyIxIl0", madeAtMs: nowMs, expiresAtMs: nowMs + DAY_MS };
-    const secrets = [{ sealed: Buffer.from(SECRET).toString("base64url") }];
-    await subscriptions().put({ id, caller: callerNamed("ada"), ...from, secrets }, { own: 9, all: 9 }, nowMs);
+    const id = await subscribeToNotes();
     posting = servedTo(30, passedOn);
     const other = servedTo(40, passedOn);
     await expect.poll(() => bodies).toHaveLength(1);
@@ -371,6 +421,8 @@ describe("a subscription", () => {
     await expect.poll(() => redis.redis.keys(`${redis.prefix}:webhook:*`)).toEqual([]);
     await other.stop();
     expect(bodies).toHaveLength(1);
+    const subscription = { id, event: "up_note", origin: new URL(hook()).origin };
+    expect(facts).toEqual([{ action: "unsubscribe", tenant: "acme", door: "gateway", verdict: String(error.code), subscription }]);
     const said = warned.map(([message]) => message);
     expect(said.filter((message) => message.startsWith("a subscription to an upstream's events was ended"))).toHaveLength(1);
     // The other worker may have begun before it heard of the end.

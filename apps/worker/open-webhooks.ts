@@ -1,5 +1,5 @@
 /** Posts what happens: to the webhooks of the operator's file, and to clients that subscribed. */
-import { followOccurrences, type Log, type Services } from "@parley/core";
+import { type Audit, followOccurrences, type Log, type Services } from "@parley/core";
 import { type DepositSeal, subscriptionSeal } from "@parley/node";
 import type { RedisBackend } from "@parley/redis";
 import {
@@ -22,6 +22,7 @@ export interface OpenWebhooks {
   readonly redis: RedisBackend;
   readonly seal: DepositSeal;
   readonly passedOn: ServeSubscriptions["passedOn"];
+  readonly audit: Audit | undefined;
   /** Clients' receivers may be in the deployment's own network. */
   readonly isPrivate: boolean;
   /** Address at which people reach the server. */
@@ -38,6 +39,7 @@ export function openWebhooks({
   redis,
   seal,
   passedOn,
+  audit,
   isPrivate,
   publicUrl,
   count,
@@ -73,6 +75,7 @@ export function openWebhooks({
       open: (id, sealed) => seal.open(id, "subscription", sealed),
       isPrivate,
       passedOn,
+      ...(audit && { audit }),
       count: (result) => count("subscriptions", result),
     }),
   );

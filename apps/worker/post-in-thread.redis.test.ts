@@ -9,6 +9,8 @@ import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { aLife, anAsk } from "../../test/contract/builders.ts";
 import { type OpenRedis, openRedis } from "../../test/contract/open-redis.ts";
+import type { Caller, Subscription } from "@parley/core";
+import { agreedSecrets, depositSeal, subscriptionSeal } from "@parley/node";
 import { postInThread } from "./post-in-thread.ts";
 
 const OUTBOX = { lengthMax: 1_000, ageMs: 86_400_000 };
@@ -97,6 +99,22 @@ test("webhooks are posted to while this thread does nothing but work, and nothin
   await ended();
   await new Promise((resolve) => setTimeout(resolve, 700));
   expect(Atomics.load(received, 0)).toBe(1);
+});
+
+test("a subscription that is not renewed in time is recorded for auditors where calls are", async () => {
+  const { url, prefix } = redis;
+  const given = { ...PLAIN, redis: { url, prefix, outbox: OUTBOX, audit: true, auditLengthMax: 10 } };
+  const stop = await postInThread(given, { log: SILENT, count: quiet, show: quiet, broke: quiet });
+  onTestFinished(stop);
+  const seal = depositSeal(await agreedSecrets(PLAIN.secrets, redis.secret));
+  const about = { type: "ask.opened", arguments: {}, url: "http://127.0.0.1:1/hook", from: "0.0-0" };
+  const caller = { principal: "ada", tenant: "acme", authenticatedBy: "token" } as unknown as Caller;
+  const [madeAtMs, expiresAtMs] = [redis.now(), redis.now() + 4_000];
+  const made: Subscription = { id: "sub_a", caller, ...about, madeAtMs, expiresAtMs, secrets: [] };
+  await redis.subscriptions.sealedBy(subscriptionSeal(seal)).put(made, { own: 9, all: 9 }, madeAtMs);
+  await expect
+    .poll(async () => (await redis.audit.read(0, 0, 10)).map(({ fact }) => fact), { timeout: 20_000 })
+    .toMatchObject([{ action: "unsubscribe", verdict: "expired", tenant: "acme" }]);
 });
 
 test("a file that is wrong is told as it is where it is read", async () => {

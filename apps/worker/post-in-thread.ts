@@ -169,6 +169,7 @@ async function serve({ redis: settings, secrets, logLevel, upstreams: file, ...g
   const stop = openWebhooks({
     ...given,
     passedOn: upstreams?.passedOn,
+    audit: settings.audit === true ? redis.audit : undefined,
     services,
     redis,
     seal: node.depositSeal(await node.agreedSecrets(secrets, redis.secret)),

@@ -12,9 +12,21 @@
  * an event type of an upstream.
  *
  * One worker does it: it holds a claim, which runs out if the worker dies. A worker that was paused for longer may post
- * once more what another has posted: the id is the same.
+ * once more what another has posted: the id is the same. A worker that is not offered what is posted leaves it to others, and ends it
+ * only if none of them has had the claim for a while.
  */
-import type { Caller, Claims, Clock, Log, OccurrenceFeed, OccurrenceFilter, OccurrenceServices, Operator, Turn } from "@parley/core";
+import {
+  type Caller,
+  type Claims,
+  type Clock,
+  GONE_AFTER_MS,
+  type Log,
+  type OccurrenceFeed,
+  type OccurrenceFilter,
+  type OccurrenceServices,
+  type Operator,
+  type Turn,
+} from "@parley/core";
 import { hash, type KeyObject, randomUUID } from "node:crypto";
 import { post, type Posted } from "./post.ts";
 import { signatureOf } from "./sign.ts";
@@ -147,6 +159,8 @@ class Deliverer {
   #state: DeliveryState = {};
   #takenAtMs = 0;
   #savedAtMs = 0;
+  /** For how long (ms, while it was waited) neither this worker was offered what is posted nor another one had it. */
+  #missedMs = 0;
   /** While it follows the feed: aborted when it is stopped, and when it does not hold the claim any more. */
   #signal: AbortSignal;
   /** What the feed has given it to post. */
@@ -165,7 +179,7 @@ class Deliverer {
     // oxlint-disable no-await-in-loop -- one step after the other
     while (!this.#stopping.aborted) {
       try {
-        if (!(await this.#take())) {
+        if (!(await this.#mayTake()) || !(await this.#take())) {
           await this.#pause(this.#pace.claimMs / 6);
           continue;
         }
@@ -174,6 +188,9 @@ class Deliverer {
         isTroubled = false;
         show?.(this.#state);
         await this.#follow();
+        if (this.#stopping.aborted) break;
+        show?.(undefined);
+        await this.#release();
       } catch (error) {
         if (this.#stopping.aborted) break;
         if (error instanceof Gone) {
@@ -195,6 +212,24 @@ class Deliverer {
 
   #now(): number {
     return this.#options.services.clock.now();
+  }
+
+  /** Whether this worker is offered what is posted. Where it is not, one that is may have it; if nobody has had it for a while, it is gone. */
+  async #mayTake(): Promise<boolean> {
+    const { claims, target } = this.#options;
+    const { offer } = target.source ?? {};
+    if (!offer) return true;
+    const isHere = await offer.isHere();
+    const isElsewhere = !isHere && (await claims.isTaken(`webhook ${target.name}`));
+    if (isHere || isElsewhere) {
+      this.#missedMs = 0;
+    } else if (this.#missedMs < GONE_AFTER_MS) {
+      this.#missedMs += this.#pace.claimMs / 6;
+    } else {
+      this.#missedMs = 0;
+      offer.isGone();
+    }
+    return isHere;
   }
 
   async #release(): Promise<void> {
@@ -219,7 +254,7 @@ class Deliverer {
     await this.#options.services.clock.sleep(ms, this.#signal);
   }
 
-  /** Until it is stopped. Throws Gone, Lost, and what Redis rejects with. */
+  /** Until it is stopped, or is not offered here any more. Throws Gone, Lost, and what Redis rejects with. */
   async #follow(): Promise<void> {
     const { target, services, feed, urlOf } = this.#options;
     const { caller, filter } = target;
@@ -244,6 +279,7 @@ class Deliverer {
         if (this.#signal.aborted) break;
         await this.#hold();
         await this.#keepPlace(following.cursor());
+        if (target.source?.offer && !(await target.source.offer.isHere())) break;
       }
       // oxlint-enable no-await-in-loop
     } finally {

@@ -5,6 +5,7 @@ import {
   cursorOfPlace,
   followPassedOn,
   type JsonObject,
+  notOffered,
   type OccurrenceFeed,
   type OccurrenceFilter,
   type Operator,
@@ -43,6 +44,15 @@ export interface Source {
   /** The cursor of now. */
   now(): Promise<string>;
   follow(listener: SourceListener): { cursor(): string; stop(): void };
+  /** Absent: it is heard everywhere, and for ever. */
+  readonly offer?: SourceOffer;
+}
+
+/** Of a source that a worker may not know: while files of upstreams are rolled out, workers have different ones. */
+export interface SourceOffer {
+  isHere(): Promise<boolean>;
+  /** No worker has been offered it for a while. */
+  isGone(): void;
 }
 
 const AT_ONCE = 50;
@@ -97,8 +107,25 @@ export interface PassedOnSource {
 /** An empty cursor is now: the upstream cannot continue anywhere else. */
 export function passedOnSource(options: PassedOnSource): Source {
   const { name, arguments: args, caller, look, notBeforeMs = 0, clock, troubled, ended } = options;
+  // Said by whichever notices it first, once until it is offered again.
+  let isSaid = false;
+  const say = (error: unknown) => {
+    if (!isSaid) troubled(error);
+    isSaid = true;
+  };
   return {
     now: async () => "",
+    offer: {
+      async isHere() {
+        if (await look(caller, name)) {
+          isSaid = false;
+          return true;
+        }
+        say(notOffered(name));
+        return false;
+      },
+      isGone: () => ended(notOffered(name)),
+    },
     follow({ from, deliver, failed }) {
       const following = followPassedOn({
         name,
@@ -114,7 +141,7 @@ export function passedOnSource(options: PassedOnSource): Source {
           if (postings.length > 0 || isTruncated) await deliver({ postings, cursor: cursor ?? "", isTruncated });
         },
         failed,
-        troubled,
+        troubled: say,
         ended,
       });
       return { cursor: () => following.cursor ?? "", stop: following.stop };

@@ -3,7 +3,9 @@
  * webhooks, that hears what its caller may hear. It ends with its time, or when there is nothing to hear any more, and its receiver is told.
  */
 import {
+  type Audit,
   type Caller,
+  noteSubscriptionOver,
   type OccurrenceFilter,
   OCCURRENCES,
   type PassedOnType,
@@ -38,6 +40,7 @@ export interface ServeSubscriptions extends Omit<DeliverTo, "target"> {
   /** Opens the secret of a subscription. */
   readonly open: (id: string, sealed: string) => string;
   readonly isPrivate: boolean;
+  readonly audit?: Audit;
   /** The event type of an upstream that the caller is offered now. Absent: there are no upstreams. */
   readonly passedOn?: ((caller: Caller, name: string) => Promise<PassedOnType | undefined>) | undefined;
   readonly lookEveryMs?: number;
@@ -78,9 +81,12 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
   }
 
   /** One worker tries once: the subscription is over whether its receiver hears of it or not. */
-  async function tellEnd(target: Target, { id, expiresAtMs }: Subscription): Promise<void> {
+  async function tellEnd(target: Target, subscription: Subscription): Promise<void> {
+    const { id, expiresAtMs } = subscription;
     const isMine = await options.claims.take(`end of ${id} at ${expiresAtMs}`, randomUUID(), END_CLAIM_MS);
-    if (isMine && !(await subscriptions.get(id, clock.now()))) await postEnd(target, EXPIRED);
+    if (!isMine || (await subscriptions.get(id, clock.now()))) return;
+    noteSubscriptionOver(options, subscription, { door: "deadline", verdict: "expired" });
+    await postEnd(target, EXPIRED);
   }
 
   async function postEnd(target: Target, error: object): Promise<void> {
@@ -90,11 +96,13 @@ export function serveSubscriptions(options: ServeSubscriptions): Delivery {
   }
 
   /** Its event type is gone, or its upstream refuses it. Of workers that find this at once, only one removes it. */
-  async function close({ id, type }: Subscription, target: Target, { code, message, data }: RpcFailure): Promise<void> {
+  async function close(subscription: Subscription, target: Target, { code, message, data }: RpcFailure): Promise<void> {
+    const { id, type } = subscription;
     // oxlint-disable no-await-in-loop -- until it is written
     while (!stopping.signal.aborted) {
       try {
         if (!(await subscriptions.remove(id))) return;
+        noteSubscriptionOver(options, subscription, { door: "gateway", verdict: String(code) });
         log.warn(
           { subscription: id, type, code },
           "a subscription to an upstream's events was ended: they are not offered any more, or refused",

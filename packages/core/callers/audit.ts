@@ -16,7 +16,7 @@ export interface AuditFact {
    * `claim`, `release`, `comment`, `delegate`: what people do around a question. `askBack`, `reply`: a question to the person who made the call, and their reply. `snooze`, `unsnooze`: a person put it aside for themselves, or brought it back. `remind`, `escalate`: what its tool asked for while nobody answers; `escalate` also where people are reminded at the same time. `refuse`: an invalid reply, or a question of an upstream that nobody was asked. `shown`: a question was sent to a client. `keys`: an operator changed keys, of
    * content or of machines. `end`: a call at an upstream ended. `export`: an operator exported tasks. `grant`: a grant for later tasks was kept, used by a
    * task, or removed. `quota`: a caller reached a quota. `purge`: an operator deleted tasks that were over. `approval`: what became of a call that a rule stopped.
-   * `subscribe`, `unsubscribe`: a caller has events posted to an address, or no longer.
+   * `subscribe`, `unsubscribe`: a caller has events posted to an address, or no longer; without a principal if nobody ended it.
    */
   readonly action:
     | "call"
@@ -182,6 +182,26 @@ export function noteEnded({ audit }: Audited, { id: taskId, call, outcome }: Tas
   const verdict = outcome?.type === "error" ? (code ?? String(outcome.error.code)) : isError ? "error" : "result";
   const of = { ...(tenant !== undefined && { tenant }), taskId, ...toolOf(call), ...(binding !== undefined && { call: binding }) };
   void audit?.note({ action: "end", door: "gateway", ...of, verdict });
+}
+
+/** Notes that a subscription is over without its owner having ended it: its time was, or there is nothing to hear any more. Nobody acts, so no principal is named. */
+export function noteSubscriptionOver(
+  { audit }: Pick<Audited, "audit">,
+  { caller: { tenant }, ...subscription }: SubscriptionFacts & { readonly caller: Pick<Caller, "tenant"> },
+  why: { readonly door: "deadline" | "gateway"; readonly verdict: string },
+): void {
+  const of = { ...(tenant !== DEFAULT_TENANT && { tenant }), subscription: aboutSubscription(subscription) };
+  void audit?.note({ action: "unsubscribe", ...why, ...of });
+}
+
+interface SubscriptionFacts {
+  readonly id: string;
+  readonly type: string;
+  readonly url: string;
+}
+
+export function aboutSubscription({ id, type, url }: SubscriptionFacts): AuditFact["subscription"] & object {
+  return { id, event: type, origin: new URL(url).origin };
 }
 
 /** Notes an event that changes no task, after its reply has been sent. */

@@ -56,6 +56,11 @@ export interface PassedOnFollowing {
   stop(): void;
 }
 
+/** What ends who follows an event type that has not been offered for a while. */
+export function notOffered(name: string): RpcFailure {
+  return new RpcFailure(NOT_FOUND, `the event type ${name} is not offered any more`, { kind: "event" });
+}
+
 export function followPassedOn(options: FollowPassedOn): PassedOnFollowing {
   // Not `options` itself, which would keep the first page for as long as somebody follows.
   const { name, look, arguments: args, limit, taker, clock, deliver, failed, troubled, ended } = options;
@@ -92,8 +97,7 @@ export function followPassedOn(options: FollowPassedOn): PassedOnFollowing {
     } catch (error) {
       return missed(error, Math.min(AGAIN_MS * 2 ** failures, AGAIN_MAX_MS));
     }
-    if (page === undefined)
-      return missed(new RpcFailure(NOT_FOUND, `the event type ${name} is not offered any more`, { kind: "event" }), AGAIN_MS);
+    if (page === undefined) return missed(notOffered(name), AGAIN_MS);
     [failures, goneMs] = [0, 0];
     if (signal.aborted) return 0;
     if (page.events.length > 0 || page.isTruncated) await deliver(page);

@@ -9,7 +9,7 @@
  * Source: the events extension, "Webhook-Based Delivery", "Webhook Security".
  */
 import {
-  type AuditFact,
+  aboutSubscription,
   type Caller,
   canonicalJson,
   cursorOfPlace,
@@ -74,7 +74,11 @@ export async function subscribeEvents(
   const kept = await desk.subscriptions.put(subscription, desk.limits, nowMs);
   if (kept !== "kept") throw tooMany(kept, desk.limits);
   // Not that it was renewed, which clients do by themselves, every minute if they want.
-  if (!known) noteAudit(route.services, { caller, door }, () => ({ action: "subscribe", subscription: aboutOf(id, intent) }));
+  if (!known)
+    noteAudit(route.services, { caller, door }, () => ({
+      action: "subscribe",
+      subscription: aboutSubscription({ ...intent, id, type: intent.name }),
+    }));
   const state = (await desk.load(subscription)) as State;
   // A live subscription goes on where it is; another one begins at the client's cursor, or now.
   const { place = subscription.from } = state;
@@ -98,12 +102,11 @@ export async function unsubscribeEvents(
   const id = idOf(caller, { ...intent, url: hrefOf(intent.url) });
   const existed = await desk.subscriptions.remove(id);
   if (!existed) throw new RpcFailure(EVENTS_ERRORS.NotFound, "there is no such subscription", { kind: "subscription" });
-  noteAudit(route.services, { caller, door }, () => ({ action: "unsubscribe", subscription: aboutOf(id, intent) }));
+  noteAudit(route.services, { caller, door }, () => ({
+    action: "unsubscribe",
+    subscription: aboutSubscription({ ...intent, id, type: intent.name }),
+  }));
   return encode.answer({});
-}
-
-function aboutOf(id: string, { name, url }: Pick<SubscribeEvents, "name" | "url">): AuditFact["subscription"] & object {
-  return { id, event: name, origin: new URL(url).origin };
 }
 
 function deskOf({ desk }: Pick<FrontEnd, "desk">, { authenticatedBy }: Caller): SubscriptionDesk {
