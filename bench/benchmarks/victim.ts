@@ -1,6 +1,9 @@
 /**
  * A quiet tenant's held calls beside each kind of flood of a noisy one, on one front end and one worker with their default places. The floor is
  * the same deployment a moment before, without the flood. A call is: `tools/call` on a stream, a question, an answer, the result.
+ *
+ * Every other call goes to a second deployment, with a Redis of its own, which the flood does not reach. It shares nothing with the first one but the
+ * machine and the process that measures, so what a call takes longer there is CPU that the flood needs, and no turn that was taken wrongly.
  */
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";
@@ -10,15 +13,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startIssuer } from "../../test/support/issuer.ts";
 import type { Benchmark, Figures } from "../benchmark.ts";
 import { type Client, createClient } from "../client.ts";
+import { layGround } from "../ground.ts";
 import { ANSWER, ARGUMENTS, pollUntil } from "../lifecycle.ts";
 import { listen } from "../listener.ts";
 import { inParallel, median, quantile } from "../measure.ts";
+import { untilServed } from "../processes.ts";
 import { blockingLifecycle, openSession, type Session } from "../session.ts";
 import type { Stage } from "../stage.ts";
-import { atMostOfFloor } from "../target.ts";
+import { atMost, atMostOfFloor } from "../target.ts";
 
 const PUBLIC_URL = "http://parley.example";
-const CALLS = 200;
+const CALLS = 400;
 /** A call every so often: a caller in a loop would measure how much is left of a core. */
 const EVERY_MS = 20;
 
@@ -143,22 +148,25 @@ export const victims: readonly Benchmark[] = KINDS.map(({ name, what, flood }) =
   async open(stage) {
     const issuer = await startIssuer({ audience: `${PUBLIC_URL}/mcp` });
     const token = (tenant: string) => issuer.token({ sub: tenant, tenant, exp: Math.floor(Date.now() / 1_000) + 3_600 });
-    const { frontEnd } = await stage.startPair({ ...SETTINGS, PARLEY_AUTH_ISSUERS: issuer.url, PARLEY_PREFIX: `victim-${name}` });
-    const url = `${frontEnd.url}/mcp`;
+    const [flooded, apart] = [await deployed(issuer.url), await deployed(issuer.url)];
+    const { url } = flooded;
     const noise: Noise = { url, client: createClient(url, 20, await token("noisy")), token: await token("noisy") };
-    const quiet = await openSession({ url, token: await token("quiet") });
-    await calls(stage, quiet); // processes that have been up for a while
+    const quiet = await token("quiet");
+    const [beside, elsewhere] = [await openSession({ url, token: quiet }), await openSession({ url: apart.url, token: quiet })];
+    const measured = () => calls(stage, { beside, elsewhere });
+    await measured(); // processes that have been up for a while
     let end: (() => void) | undefined;
     return {
-      floor: () => calls(stage, quiet),
+      floor: measured,
       async parley() {
         end ??= await flood(noise);
-        return await calls(stage, quiet);
+        return await measured();
       },
       async close() {
         end?.();
         noise.client.close();
-        quiet.close();
+        for (const session of [beside, elsewhere]) session.close();
+        for (const { close } of [flooded, apart]) await close();
         await issuer.close();
       },
     };
@@ -166,16 +174,42 @@ export const victims: readonly Benchmark[] = KINDS.map(({ name, what, flood }) =
   metrics: [
     { metric: "p50", figure: "p50", unit: "ms", target: atMostOfFloor(2) },
     { metric: "p99", figure: "p99", unit: "ms", target: atMostOfFloor(2) },
+    { metric: "meanwhile at a deployment that the flood does not reach: p50", figure: "p50 elsewhere", unit: "ms" },
+    { metric: "… p99", figure: "p99 elsewhere", unit: "ms" },
+    { metric: "p99 : p99 there", figure: "p99 to elsewhere", unit: "", target: atMost(2, "") },
   ],
 }));
 
-async function calls({ quick }: Stage, session: Session): Promise<Figures> {
-  const took: number[] = [];
-  for (let call = 0; call < (quick ? CALLS / 2 : CALLS); call += 1) {
-    const sentAt = performance.now();
-    await blockingLifecycle(session, "ask_when", ARGUMENTS);
-    took.push(performance.now() - sentAt);
-    await sleep(EVERY_MS);
+async function deployed(issuers: string): Promise<{ readonly url: string; close(): Promise<unknown> }> {
+  const { serve, close } = await layGround();
+  try {
+    const settings = { ...SETTINGS, PARLEY_AUTH_ISSUERS: issuers };
+    const frontEnd = await serve({ args: ["apps/server/main.ts"], portName: "PARLEY_PORT", inspected: false, settings });
+    const worker = await serve({ args: ["apps/worker/main.ts"], portName: "PARLEY_METRICS_PORT", inspected: false, settings });
+    for (const { url } of [frontEnd, worker]) await untilServed(`${url}/readyz`);
+    return { url: `${frontEnd.url}/mcp`, close };
+  } catch (error) {
+    await close();
+    throw error;
   }
-  return { p50: median(took), p99: quantile(took, 0.99) };
+}
+
+interface Sessions {
+  readonly beside: Session;
+  readonly elsewhere: Session;
+}
+
+async function calls({ quick }: Stage, { beside, elsewhere }: Sessions): Promise<Figures> {
+  const took = new Map<Session, number[]>([beside, elsewhere].map((session) => [session, []]));
+  for (let call = 0; call < (quick ? CALLS / 2 : CALLS); call += 1) {
+    for (const [session, times] of took) {
+      const sentAt = performance.now();
+      await blockingLifecycle(session, "ask_when", ARGUMENTS);
+      times.push(performance.now() - sentAt);
+      await sleep(EVERY_MS);
+    }
+  }
+  const [here = [], there = []] = took.values();
+  const [p99, p99There] = [quantile(here, 0.99), quantile(there, 0.99)];
+  return { p50: median(here), p99, "p50 elsewhere": median(there), "p99 elsewhere": p99There, "p99 to elsewhere": p99 / p99There };
 }
