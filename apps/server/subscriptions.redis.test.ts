@@ -481,6 +481,7 @@ describe("a subscription", () => {
   });
 
   test("is refused without a receiver that wants it", async () => {
+    await serve({ own: 5 });
     const refused = async (params: object, reason: string) => {
       expect((await subscribe(params)).error).toMatchObject({ code: -32015, data: { reason } });
       expect(await subscriptions().list(redis.now())).toEqual([]);
@@ -494,6 +495,14 @@ describe("a subscription", () => {
     receive = (_request, response) => void response.writeHead(500).end();
     await refused({}, "http_5xx");
     await refused({ delivery: { url: "http://127.0.0.1:9/", secret: SECRET } }, "connection_refused");
+
+    // As many as one may have subscriptions: then nothing is posted for this caller for a while, wherever it is wanted.
+    const posted = bodies.length;
+    receive = takeAll;
+    const data = { limit: "challenges", max: 5, retryAfterMs: expect.any(Number) };
+    expect((await subscribe()).error).toMatchObject({ code: -32013, data });
+    expect(bodies).toHaveLength(posted);
+    expect((await subscribe({}, "bob")).error).toBeUndefined();
   });
 
   test.each([

@@ -30,6 +30,7 @@ import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Exchange } from "../../../front-end/exchange.ts";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
 import type { SubscriptionDesk } from "../../../front-end/subscription-desk.ts";
+import { type Challenges, createChallenges } from "./challenges.ts";
 import { filterOf, outboxOf, passedOnOf, placeOf } from "./requests.ts";
 
 const URL_CHARS_MAX = 2_048;
@@ -164,17 +165,19 @@ interface Verified {
 }
 
 /** Posts a challenge, unless this person's subscriptions are posted there already. */
-async function verify(
-  { services }: FrontEnd,
-  { subscriptions, isPrivate }: SubscriptionDesk,
-  { id, url, secret, caller }: Verified,
-): Promise<void> {
+async function verify({ services }: FrontEnd, desk: SubscriptionDesk, { id, url, secret, caller }: Verified): Promise<void> {
+  const { subscriptions, isPrivate, limits } = desk;
   const nowMs = services.clock.now();
   const all = await subscriptions.list(nowMs);
   if (all.some((each) => each.url === url && each.caller.principal === caller.principal && each.caller.tenant === caller.tenant)) return;
   const { keyOfSecret, PACE, postTo, reasonOf } = await import("@parley/webhooks");
   const key = keyOfSecret(secret);
   if (!key) return;
+  const repeated = challengesOf(desk).begin(caller, nowMs);
+  if (typeof repeated === "number") {
+    const message = `the receivers that you named have not repeated ${limits.own} challenges within a minute: try again later`;
+    throw new RpcFailure(EVENTS_ERRORS.ResourceExhausted, message, { limit: "challenges", max: limits.own, retryAfterMs: repeated });
+  }
   const challenge = randomBytes(24).toString("base64url");
   const posted = await postTo(
     { url: new URL(url), keys: [key], isPrivate, headers: { "x-mcp-subscription-id": id } },
@@ -183,11 +186,19 @@ async function verify(
   );
   const why = reasonOf(posted);
   const isEchoed = posted.type === "answered" && isSame(challengeIn(posted.text), challenge);
-  if (why === undefined && isEchoed) return;
+  if (why === undefined && isEchoed) return repeated();
   const reason = why === undefined ? "challenge_failed" : categoryOf(why);
   throw new RpcFailure(EVENTS_ERRORS.CallbackEndpointError, "the receiver did not repeat the challenge, so nothing is posted to it", {
     reason,
   });
+}
+
+const challengesAt = new WeakMap<SubscriptionDesk, Challenges>();
+
+function challengesOf(desk: SubscriptionDesk): Challenges {
+  const known = challengesAt.get(desk) ?? createChallenges(desk.limits.own);
+  challengesAt.set(desk, known);
+  return known;
 }
 
 function challengeIn(text = ""): string {
