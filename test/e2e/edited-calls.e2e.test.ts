@@ -5,7 +5,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AxeBuilder } from "@axe-core/playwright";
 import type { RulesConfig } from "@parley/approvals";
 import { openGate } from "@parley/approvals/every-process";
 import { fixedCatalogue } from "@parley/core";
@@ -16,7 +15,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import { z } from "zod";
 import { rpc } from "../../apps/server/client.fixture.ts";
 import { callerNamed, deploy, type Front } from "../../apps/server/deployment.fixture.ts";
-import { findChromium, startChromium } from "../support/chromium.ts";
+import { findNothing } from "../support/axe.ts";
+import { findChromium, sendsAtOnce, startChromium } from "../support/chromium.ts";
 import { until } from "../support/until.ts";
 
 const command = findChromium();
@@ -119,6 +119,7 @@ describe.skipIf(command === undefined)("an approval whose arguments may be chang
     });
     onTestFinished(() => context.close());
     const page = await context.newPage();
+    await sendsAtOnce(page);
     page.on("pageerror", (error) => complaints.push(String(error.stack)));
     page.on("console", (message) => /Content Security|trusted/i.test(message.text()) && complaints.push(message.text()));
     await page.goto(`${new URL(here.url).origin}/inbox`);
@@ -131,13 +132,6 @@ describe.skipIf(command === undefined)("an approval whose arguments may be chang
     const callAgain = async (args: object) =>
       await rpc(here, "tools/call", { name: "send_mail", arguments: { ...ARGUMENTS, ...args } }, { principal: "ann" });
     return { page, told, callAgain };
-  }
-
-  async function findNothing(page: Page): Promise<void> {
-    const { violations } = await new AxeBuilder({ page })
-      .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
-      .analyze();
-    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`)).toEqual([]);
   }
 
   async function lookAt(page: Page, name: string): Promise<void> {

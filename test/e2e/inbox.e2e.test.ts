@@ -2,7 +2,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
-import { AxeBuilder } from "@axe-core/playwright";
 import { ParleyError } from "@parley/core";
 import { catalogue, type Context, defineTool } from "@parley/sdk";
 import { PAGES_STYLE, SCRIPT_DIRECTORY } from "@parley/web";
@@ -12,8 +11,9 @@ import { z } from "zod";
 import { rpc } from "../../apps/server/client.fixture.ts";
 import { callerNamed, deploy, type Front } from "../../apps/server/deployment.fixture.ts";
 import { FORM_BYTES_MAX } from "../../apps/server/routes/asks/route.ts";
+import { findNothing } from "../support/axe.ts";
 import { startBalancer } from "../support/balancer.ts";
-import { describedAs, findChromium, heardOn, startChromium } from "../support/chromium.ts";
+import { describedAs, findChromium, heardOn, sendsAtOnce, startChromium } from "../support/chromium.ts";
 import { until } from "../support/until.ts";
 
 const command = findChromium();
@@ -139,11 +139,16 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
       taskIds.set(name, taskId);
       all.push(taskId);
     }
-    const as = async (name: string, front: Front, options: object = {}, prepare?: (page: Page) => Promise<unknown>): Promise<Page> => {
+    const as = async (
+      name: string,
+      front: Front,
+      options: object = {},
+      prepare: (page: Page) => Promise<unknown> = sendsAtOnce,
+    ): Promise<Page> => {
       const context = await browser.newContext({ ...OPTIONS, extraHTTPHeaders: { "x-principal": name }, ...options });
       onTestFinished(() => context.close());
       const page = await context.newPage();
-      await prepare?.(page);
+      await prepare(page);
       page.on("pageerror", (error) => complaints.push(String(error.stack)));
       page.on("console", (message) => /Content Security|trusted/i.test(message.text()) && complaints.push(message.text()));
       await page.goto(`${new URL(front.url).origin}/inbox`);
@@ -162,14 +167,9 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
   const complaints: string[] = [];
   afterEach(() => expect(complaints.splice(0)).toEqual([]));
 
-  async function findNothing(page: Page): Promise<void> {
-    const { violations } = await new AxeBuilder({ page })
-      .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
-      .analyze();
-    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`)).toEqual([]);
-  }
-
   const WITHOUT = { javaScriptEnabled: false };
+  /** For what is about them: the seconds in which an answer can be taken back stay. */
+  const inFiveSeconds = async () => undefined;
 
   test("without script: two people, two browsers, one question: one answer counts, and the other is told", async () => {
     const { here, there, received, as } = await asked();
@@ -276,7 +276,7 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
   test("many questions of every kind, by keyboard alone, as fast as a person types", async () => {
     const kinds = [...asking.tools.keys()];
     const { here, as, all, services } = await asked(Array.from({ length: ASKS }, (_, at) => kinds[at % kinds.length] ?? ""));
-    const page = await as("bob", here);
+    const page = await as("bob", here, {}, inFiveSeconds);
     const { keyboard } = page;
     const press = async (...keys: readonly string[]) => {
       for (const key of keys) await keyboard.press(key, { delay: KEY_MS });
@@ -570,7 +570,7 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
 
   test("nothing is sent for five seconds, and what is typed survives undo, reload and a lost connection, until the person logs out", async () => {
     const { here, as, received, taskIds, services } = await asked();
-    const page = await as("bob", here);
+    const page = await as("bob", here, {}, inFiveSeconds);
     await page.getByRole("link", { name: /שלום/ }).click();
     const box = page.locator("#ask input[name=f0]");
     await box.fill("peace");
@@ -621,7 +621,7 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     const taskId = taskIds.get("translate") ?? "";
     const { origin } = new URL(here.url);
     for (const address of [`${origin}/inbox?ask=${taskId}/word`, `${origin}/asks/${taskId}/word`]) {
-      const page = await as("bob", here);
+      const page = await as("bob", here, {}, inFiveSeconds);
       await page.context().addCookies([{ name: "principal", value: "bob", url: origin }]);
       await page.goto(address);
       const box = page.locator("#ask [name=f0]");
@@ -766,7 +766,7 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
   test("equal questions are selected with the keys and answered together, with receipts; what cannot be undone is not among them", async () => {
     const calls = ["delete_archive", "approve_invoice", "approve_invoice", "approve_invoice", "approve_invoice", "translate"];
     const { here, there, as, all, services } = await asked(calls);
-    const [page, other] = [await as("bob", here, { bypassCSP: true }), await as("carol", there)];
+    const [page, other] = [await as("bob", here, { bypassCSP: true }, inFiveSeconds), await as("carol", there)];
     const { keyboard } = page;
     const [bar, picked] = [page.locator("#batch"), page.locator("#picked")];
     expect(await bar.isVisible()).toBe(false);
@@ -840,7 +840,7 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
 
   test("a screen reader hears what list, question, dialog and messages are, what comes, and no countdown", async () => {
     const { here, as } = await asked();
-    const page = await as("bob", here);
+    const page = await as("bob", here, {}, inFiveSeconds);
     const heard = async (role: string, name: RegExp | string = /./) =>
       (await heardOn(page)).find((each) => each.role === role && (typeof name === "string" ? each.name === name : name.test(each.name)));
     // Before anything comes, so that it is heard when it comes.
@@ -986,7 +986,7 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     async (colorScheme, locale) => {
       const { here, as } = await asked();
       const looks = { colorScheme, locale, bypassCSP: true };
-      const page = await as("bob", here, looks);
+      const page = await as("bob", here, looks, inFiveSeconds);
       const open = async (words: RegExp, on = page) => {
         await on.getByRole("link", { name: words }).click();
         await on.locator("#ask .said", { hasText: words }).waitFor();

@@ -5,14 +5,14 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AxeBuilder } from "@axe-core/playwright";
 import { catalogue } from "@parley/sdk";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { joinCompany } from "../../apps/gallery/19-join-company.ts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { rpc } from "../../apps/server/client.fixture.ts";
 import { callerNamed, deploy } from "../../apps/server/deployment.fixture.ts";
-import { findChromium, startChromium } from "../support/chromium.ts";
+import { findNothing } from "../support/axe.ts";
+import { findChromium, sendsAtOnce, startChromium } from "../support/chromium.ts";
 import { hasTerminal, openTerminal, type Terminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
@@ -148,13 +148,6 @@ describe.skipIf(command === undefined)("in a browser, by keyboard, nothing is ty
     readonly taken: string;
   }
 
-  async function findNothing(page: Page, label: string): Promise<void> {
-    const { violations } = await new AxeBuilder({ page })
-      .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
-      .analyze();
-    expect(violations.map(({ id, nodes }) => `${label}: ${id}: ${nodes.map(({ html }) => html).join(" ")}`)).toEqual([]);
-  }
-
   async function walk({ words, options, begin, isFocused, stepOf, end, taken }: Face): Promise<void> {
     const { fronts, services } = await deploy({
       catalogue: catalogue([joinCompany]),
@@ -169,6 +162,7 @@ describe.skipIf(command === undefined)("in a browser, by keyboard, nothing is ty
     onTestFinished(() => context.close());
     context.setDefaultTimeout(10_000);
     const page = await context.newPage();
+    await sendsAtOnce(page);
     const { keyboard } = page;
     const focused = () =>
       page.evaluate<string>("document.activeElement?.labels?.[0]?.textContent ?? document.activeElement?.textContent ?? ''");
