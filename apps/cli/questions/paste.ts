@@ -15,8 +15,18 @@ const SIGNS = ["⏎", "↵", "␤", "¶", "\u{F8E0}"];
 
 const NEXT_PIECE_MS = 50;
 
-/** What an arrow or another key that has no character sends. No text that is pasted has it. */
-const CURSOR_KEYS = new RegExp(String.raw`${ESCAPE}(?:\[[\d;]*|O)[A-Za-z~]`, "g");
+/** What an arrow, Alt with a letter or another key that has no character sends. No text that is pasted has it. */
+const KEYS = new RegExp(String.raw`${ESCAPE}+(?:\[[\d;]*[A-Za-z~^$]|O[A-Za-z]|[^[O${ESCAPE}])`, "g");
+/** Ctrl-C, and Escape by itself: what was not yet sent is not sent. */
+const CANCEL = new RegExp(String.raw`\u0003|^${ESCAPE}$`);
+const CTRL_C = "\u0003";
+const [RETURN, NEWLINE] = [0x0d, 0x0a];
+const CONTROL = /\p{Cc}/gu;
+/** Where readline ends a line, besides Enter. */
+const LINE_ENDS = new Set(["\u2028", "\u2029"]);
+
+/** Terminals that have marked something that was pasted. */
+const marking = new WeakSet<object>();
 
 interface Key {
   readonly name?: string;
@@ -47,9 +57,14 @@ export function replacedBy(sign: string): LineSign {
   return { sign, shown: (character) => character, read: (typed) => typed };
 }
 
+/** What of a piece is text, with its line breaks. */
+function textIn(piece: string): string {
+  return piece.replace(KEYS, "").replaceAll(CONTROL, (control) => (/[\r\n]/.test(control) ? control : ""));
+}
+
 /** Whether it is more than one line, so that no line break in it was a press of Enter. */
-function isPasted(chunk: string): boolean {
-  return /[\r\n]+[^\r\n]/.test(chunk);
+function isPasted(text: string): boolean {
+  return /[\r\n]+[^\r\n]/.test(text);
 }
 
 /** While `prompt` is open, the sign is typed for each line break in pasted text. */
@@ -67,75 +82,132 @@ async function watchingPaste<T>(prompt: () => Promise<T>, breaks: LineSign | und
   if (!stdin.isTTY || !stderr.isTTY) return await prompt();
   const emit = stdin.emit.bind(stdin) as (event: string, ...args: unknown[]) => boolean;
   let isPasting = false;
-  let isMarking = false;
   let endsLeft = 0;
   let isOnePiece = false;
   let hasMore = false;
   let pastedAtMs = 0;
+  /** Of a paste: what is to be typed for it, and its last key. */
+  let typed = "";
   let before: string | undefined;
-  let waiting: NodeJS.Timeout | undefined;
+  /** An Enter that may yet turn out to be pasted, and the keys that came with it. */
+  let waiting: { readonly timer: NodeJS.Timeout; after: Buffer } | undefined;
 
-  function breakLine(): void {
-    for (const character of breaks?.sign ?? "")
-      emit("keypress", character, { ...(character === " " && { name: "space" }), sequence: character });
+  /** At once: a prompt draws all of its text again at every key. */
+  function typePasted(): void {
+    const text = typed;
+    typed = "";
+    if (text !== "") emit("keypress", text, { sequence: text });
   }
 
-  const emitKeys = (event: string, ...args: unknown[]): boolean => {
-    if (event === "data") {
-      const piece = String(args[0]);
-      isMarking ||= piece.includes(START);
-      endsLeft = piece.split(END).length - 1;
-      if (waiting !== undefined) {
-        clearTimeout(waiting);
-        waiting = undefined;
+  function pressEnter(): void {
+    emit("keypress", "\r", { name: "return", sequence: "\r" });
+  }
+
+  /** For whatever prompt is open then. */
+  function putBack(keys: Buffer): void {
+    if (keys.length > 0) stdin.unshift(keys);
+  }
+
+  function sendWaiting(more: Buffer): void {
+    const after = Buffer.concat([waiting?.after ?? Buffer.of(), more]);
+    clearTimeout(waiting?.timer);
+    waiting = undefined;
+    pressEnter();
+    putBack(after);
+  }
+
+  function readPiece(given: Buffer): void {
+    let piece = given;
+    if (waiting !== undefined) {
+      const text = String(piece);
+      // Keys without a character are typed, and so was the Enter before them.
+      if (!CANCEL.test(text) && !text.includes(START) && !/[^\r\n]/.test(textIn(text))) return sendWaiting(piece);
+      clearTimeout(waiting.timer);
+      if (!CANCEL.test(text)) {
         pastedAtMs = Date.now();
-        breakLine();
+        typed += breaks?.sign ?? "";
+        piece = Buffer.concat([waiting.after, piece]);
       }
-      // A long text arrives in several pieces, one right after the other.
-      const text = piece.replace(CURSOR_KEYS, "");
-      isOnePiece = !isMarking && (isPasted(text) || Date.now() - pastedAtMs < NEXT_PIECE_MS);
-      if (isOnePiece) pastedAtMs = Date.now();
-      hasMore = !isMarking && /[^\r\n]/.test(text);
-      before = undefined;
-      return emit(event, ...args);
+      waiting = undefined;
     }
-    const { name } = (args[1] ?? {}) as Key;
-    if (event !== "keypress") return emit(event, ...args);
+    const start = piece.indexOf(START);
+    const end = piece.lastIndexOf(END);
+    // The prompt before had the beginning of it.
+    if (end !== -1 && (start === -1 || piece.indexOf(END) < start)) isPasting = true;
+    if (isPasting || start === 0) return readPart(piece, end === -1 ? piece.length : end + END.length);
+    if (start !== -1) marking.add(stdin);
+    // Whatever was typed before it is not sent.
+    const cancel = start === -1 ? piece.indexOf(CTRL_C) : -1;
+    if (cancel > 0) piece = piece.subarray(cancel);
+    const text = textIn(String(piece));
+    // A long text arrives in several pieces, one right after the other.
+    isOnePiece = !marking.has(stdin) && (isPasted(text) || Date.now() - pastedAtMs < NEXT_PIECE_MS);
+    if (isOnePiece) pastedAtMs = Date.now();
+    else before = undefined;
+    // Of a terminal that marks, no Enter is pasted without a mark.
+    hasMore = !marking.has(stdin) && /[^\r\n]/.test(text);
+    readPart(piece, isOnePiece ? piece.length : Math.min(afterEnter(piece), start === -1 ? piece.length : start));
+  }
+
+  /** Keys after it are for what is asked then. */
+  function readPart(piece: Buffer, length: number): void {
+    const part = piece.subarray(0, length);
+    endsLeft = String(part).split(END).length - 1;
+    emit("data", part);
+    if (!isPasting) typePasted();
+    const after = piece.subarray(length);
+    if (waiting === undefined) putBack(after);
+    else waiting.after = after;
+  }
+
+  function readKey(character: string | undefined, key: Key): void {
+    const { name } = key;
     if (name === "paste-start" || name === "paste-end") {
+      marking.add(stdin);
+      isOnePiece = false;
       if (name === "paste-end") endsLeft -= 1;
       // A mark that was pasted must not end the paste: what follows it would be sent.
       isPasting = name === "paste-start" || endsLeft > 0;
-      return true;
+      return;
     }
-    const isPaste = isPasting || isOnePiece;
+    const isBreak = name === "return" || name === "enter";
     // Two characters of one line break.
     const isSecond = before === "return" && name === "enter";
     before = name;
-    if (name !== "return" && name !== "enter") {
-      if (!breaks) return isPaste || emit(event, ...args);
-      const [character, key] = args;
-      const other = typeof character === "string" ? breaks.shown(character) : character;
-      return other === character ? emit(event, ...args) : emit(event, other, { ...(key as Key), sequence: other });
+    if (isSecond) return;
+    if (isPasting || (isOnePiece && character !== CTRL_C)) {
+      if (!breaks) return;
+      if (isBreak || LINE_ENDS.has(character ?? "")) typed += breaks.sign;
+      else if (character === "\t" || !/\p{Cc}/u.test(character ?? "\0")) typed += Array.from(character ?? "", breaks.shown).join("");
+    } else if (isBreak) {
+      if (hasMore) waiting = { timer: setTimeout(() => sendWaiting(Buffer.of()), NEXT_PIECE_MS), after: Buffer.of() };
+      else pressEnter();
+    } else {
+      const other = character === undefined ? undefined : breaks?.shown(character);
+      if (other === undefined || other === character) emit("keypress", character, key);
+      else emit("keypress", other, { ...key, sequence: other });
     }
-    if (isSecond) return true;
-    if (isPaste) breakLine();
-    else if (!hasMore) return emit(event, ...args);
-    else {
-      waiting = setTimeout(() => {
-        waiting = undefined;
-        emit(event, ...args);
-      }, NEXT_PIECE_MS);
-    }
+  }
+
+  stdin.emit = ((event: string, ...args: unknown[]): boolean => {
+    if (event === "data") readPiece(Buffer.from(args[0] as Buffer));
+    else if (event === "keypress") readKey(args[0] as string | undefined, (args[1] ?? {}) as Key);
+    else return emit(event, ...args);
     return true;
-  };
-  stdin.emit = emitKeys as typeof stdin.emit;
+  }) as typeof stdin.emit;
   stderr.write(ASK);
   try {
     return await prompt();
   } finally {
     stderr.write(STOP);
-    clearTimeout(waiting);
+    clearTimeout(waiting?.timer);
     // The method of its class again.
     delete (stdin as Partial<typeof stdin>).emit;
   }
+}
+
+function afterEnter(piece: Buffer): number {
+  const at = piece.findIndex((byte) => byte === RETURN || byte === NEWLINE);
+  if (at === -1) return piece.length;
+  return piece[at] === RETURN && piece[at + 1] === NEWLINE ? at + 2 : at + 1;
 }
