@@ -5,20 +5,20 @@
  *
  * Seeded, so that a failure is the same on every machine. `FORMS_SEED` and `FORMS_RUNS` look further.
  */
-import { type Field, fieldsOf, isAny, type Json, type JsonObject, valueOf } from "@parley/core";
+import { fieldsOf, type Json, type JsonObject } from "@parley/core";
 import { createValidator } from "@parley/node";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { argumentsOf } from "../../apps/cli/call/tool-arguments.ts";
-import { entryOf, isBroken, readEntry, readFlag } from "../../apps/cli/questions/entry.ts";
+import { isBroken, readEntry, readFlag } from "../../apps/cli/questions/entry.ts";
 import { contentOf as contentOfSet } from "../../apps/cli/questions/form.ts";
-import { contentIn, controlName, draftIn, isYesOrNo, localMoment, questionForm } from "../../apps/server/routes/asks/form-body.ts";
-import { contentOf, type Draft, type Input, inputsOf, type Typed, untouched } from "../../apps/web/form/inputs.ts";
+import { contentIn, controlName, draftIn } from "../../apps/server/routes/asks/form-body.ts";
+import { contentOf, inputsOf } from "../../apps/web/form/inputs.ts";
+import { type FormCase, given, isChosen, pageWithoutScript, playground, prompts, ZONE } from "./doors.ts";
 
 const SEED = Number(process.env["FORMS_SEED"] ?? 35);
 const RUNS = Number(process.env["FORMS_RUNS"] ?? 150);
 const run = { seed: SEED, numRuns: RUNS };
-const ZONE = "Pacific/Chatham";
 
 const validate = createValidator();
 
@@ -139,11 +139,6 @@ const SPELLINGS: readonly Spell[] = [
 ];
 const ORNULL: Spell = (schema, defs, at) => ({ anyOf: [referred(schema, defs, at), { type: "null" }] });
 
-interface FormCase {
-  readonly schema: JsonObject;
-  readonly content: JsonObject;
-}
-
 const field = fc
   .record({ kind: fc.oneof(...KINDS), spell: fc.constantFrom(...SPELLINGS, ORNULL), isRequired: fc.boolean(), isLeftOut: fc.boolean() })
   .chain(({ kind, ...facts }) =>
@@ -194,77 +189,6 @@ const alternatives: fc.Arbitrary<FormCase> = fc
       content: { "the kind": isSecond ? "1" : "0", ...Object.fromEntries(given) },
     };
   });
-
-// ── doors ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-const valueIn = (content: JsonObject, { name: at }: Field): Json | undefined => (Object.hasOwn(content, at) ? content[at] : undefined);
-const asText = (value: Json) => (typeof value === "string" ? value : JSON.stringify(value));
-const shown = (input: Input, value: Json): Typed => untouched({ ...input, default: value });
-
-/** A form of the playground. */
-function playground({ schema, content }: FormCase): unknown {
-  const inputs = inputsOf(schema);
-  const draft: Draft = Object.fromEntries(
-    inputs.flatMap((input) => (Object.hasOwn(content, input.name) ? [[input.name, shown(input, content[input.name] ?? null)]] : [])),
-  );
-  const read = contentOf(inputs, draft);
-  return Object.keys(read.problems).length > 0 ? read.problems : read.content;
-}
-
-/** A page without script: as a browser sends it, and in the zone of the person. */
-function pageWithoutScript({ schema, content }: FormCase): unknown {
-  const { inputs } = questionForm({ schema, quorum: undefined });
-  const body = new URLSearchParams();
-  for (const [index, input] of inputs.entries()) {
-    const isGiven = Object.hasOwn(content, input.name);
-    const value = content[input.name] ?? null;
-    const typed: Typed = !isGiven
-      ? input.control === "checks"
-        ? []
-        : ""
-      : isYesOrNo(input)
-        ? JSON.stringify(value)
-        : input.control === "datetime"
-          ? localMoment(asText(value), ZONE)
-          : shown(input, value);
-    if (Array.isArray(typed)) for (const each of typed as readonly string[]) body.append(controlName(index), each);
-    else if (typed !== false) body.append(controlName(index), String(typed).replaceAll("\n", "\r\n"));
-  }
-  const draft = draftIn(inputs, new URLSearchParams(body.toString()));
-  const read = contentIn(inputs, draft, { zone: ZONE, required: "required", skipped: "skipped" });
-  return Object.keys(read.problems).length > 0 ? read.problems : read.content;
-}
-
-const isChosen = ({ kind, choices: offered }: Field) => kind === "boolean" || offered.length > 0;
-
-function throughPrompt(each: Field, value: Json): Json | undefined {
-  // A prompt has line breaks only in a text that had some.
-  const withDefault = { ...each, default: value };
-  return readEntry(entryOf(withDefault), withDefault);
-}
-
-/** The prompts. Choices are chosen there, so that nothing is read. */
-function prompts({ schema, content }: FormCase): unknown {
-  return Object.fromEntries(
-    fieldsOf(schema).flatMap((each): [string, Json | undefined][] => {
-      const value = valueIn(content, each);
-      if (value === undefined) return [];
-      return [[each.name, isChosen(each) ? value : throughPrompt(each, value)]];
-    }),
-  );
-}
-
-/** As a person writes it: a choice as it is listed, JSON for what is no text, and quotes around a text that looks like something else. */
-function given({ schema, content }: FormCase): [name: string, value: string][] {
-  return fieldsOf(schema).flatMap((each): [string, string][] => {
-    const value = valueIn(content, each);
-    if (value === undefined) return [];
-    const choice = each.choices.find((one) => valueOf(one) === value);
-    if (choice) return [[each.name, choice.value]];
-    if (typeof value !== "string") return [[each.name, JSON.stringify(value)]];
-    return [[each.name, isAny(each) ? entryOf({ ...each, default: value }) : value]];
-  });
-}
 
 describe("a form of any fields keeps every value, which the server accepts,", () => {
   function holds(door: (form: FormCase) => unknown) {

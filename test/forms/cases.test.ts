@@ -140,6 +140,33 @@ test("case 4: digits that a number would round are refused by the page, the term
   ]);
 });
 
+test("case 4: so are those within JSON, which are never sent as another number", async () => {
+  const [list, object_] = [{ type: "array", items: { type: "object" } }, { type: "object" }];
+  const digits = "1234567890123456789";
+  for (const [at, typed] of [
+    [object_, `{"id":${digits}}`],
+    [list, `[{"id":${digits}}]`],
+  ] as const) {
+    const schema = object({ at });
+    const call = async (given: object) => await argumentsOf({ arg: [], flags: [], ...given }, async () => await Promise.resolve(schema));
+    expect([page(schema, typed), server(schema, terminal(schema, typed) ?? null)]).toEqual([
+      "has more digits than a number can have",
+      expect.stringMatching(/must be a list|must be an object/),
+    ]);
+    await expect(call({ arg: [`at=${typed}`] })).rejects.toThrow(`at contains the number ${digits}`);
+    await expect(call({ args: `{"at":${typed}}` })).rejects.toThrow(`--args contains the number ${digits}`);
+  }
+});
+
+test.each<[typed: string, value: Json]>([
+  ["5", 5],
+  ["２", 2],
+  ["auto", "auto"],
+])("case 6: a number or a word that is named: %s arrives, which as a text could not be the number", (typed, value) => {
+  const schema = object({ at: { anyOf: [{ type: "integer" }, { type: "string", const: "auto" }] } });
+  expect([page(schema, typed), terminal(schema, typed), server(schema, value)]).toEqual([value, value, "accepted"]);
+});
+
 test("case 5: what ends a line to some readers is escaped", () => {
   expect(oneLine(JSON.stringify("before\u2028after"))).toBe(String.raw`"before\u2028after"`);
 });

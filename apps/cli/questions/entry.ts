@@ -1,5 +1,16 @@
 /** A value as text: typed or changed in one line of a prompt, or given as a flag. */
-import { type Field, isAny, type Json, kindOfItems, readAny, readTyped } from "@parley/core";
+import {
+  describeInexact,
+  type Field,
+  inexactNumber,
+  isAny,
+  type Json,
+  kindOfItems,
+  readAny,
+  readJson,
+  readTyped,
+  simpleTypes,
+} from "@parley/core";
 import { clean } from "../terminal/terminal.ts";
 
 /** The text that the default of a field is shown as. */
@@ -11,8 +22,9 @@ export function entryOf(field: Field): string {
   return clean(hasLines(field) ? escapedLines(`${preset as string}`) : typeof preset === "string" ? preset : JSON.stringify(preset));
 }
 
-/** What a person typed, by the field's schema. Undefined if the field is left out. */
+/** What a person typed, by the field's schema. Undefined if the field is left out. A default that nobody changed stays what it is. */
 export function readEntry(given: string, field: Field): Json | undefined {
+  if (given !== "" && field.default !== undefined && given === entryOf(field)) return field.default;
   const typed = hasLines(field) ? unescapedLines(given) : given;
   if (typed === "") return field.isRequired && field.kind === "text" && field.schema["type"] === "string" ? "" : undefined;
   return readText(typed, field);
@@ -20,6 +32,8 @@ export function readEntry(given: string, field: Field): Json | undefined {
 
 /** What a flag says, by the field's schema. A flag is never empty by accident, and has no other way to say null. */
 export function readFlag(given: string, field: Field): Json {
+  const number = isRounded(given, field) ? inexactNumber(given) : undefined;
+  if (number !== undefined) throw new Error(`${field.name} ${describeInexact(number)}`);
   return field.isNullable && given === "null" ? null : readText(given, field);
 }
 
@@ -63,17 +77,19 @@ function isJson({ kind, choices, schema }: Field): boolean {
   return kind === "choices" ? choices.length === 0 && kindOfItems(schema) === undefined : schema["type"] === "object";
 }
 
+/** Whether it is JSON with a number that would be another one on its way. */
+export function isRounded(typed: string, field: Field): boolean {
+  return inexactNumber(typed) !== undefined && (isJson(field) || (isAny(field) && /^\s*[{["]/.test(typed)));
+}
+
 /** Whether it was meant as JSON and is none. */
 export function isBroken(typed: string, field: Field): boolean {
-  return isJson(field) || (isAny(field) && readAny(typed, field.schema) === undefined);
+  return isJson(field) || (isAny(field) && simpleTypes(field.schema) === undefined && readAny(typed, field.schema) === undefined);
 }
 
 export function parsed(typed: string): Json {
-  try {
-    return JSON.parse(typed) as Json;
-  } catch {
-    return typed;
-  }
+  const read = readJson(typed);
+  return read ? read.value : typed;
 }
 
 function escapedLines(text: string): string {

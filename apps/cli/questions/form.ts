@@ -1,7 +1,7 @@
 /**
  * Builds answers from `--set field=value`, by the schema of the ask: "4" becomes a number if the field is a number. Only the server validates the answer.
  */
-import { fieldsOf, type Json, type JsonObject } from "@parley/core";
+import { describeInexact, fieldsOf, inexactNumber, type Json, type JsonObject } from "@parley/core";
 import { readFlag } from "./entry.ts";
 
 export interface Form {
@@ -53,6 +53,8 @@ export function split(assignment: string): [name: string, value: string] {
 
 /** Parses a JSON object from the command line. Throws an Error that names the option. */
 export function objectOf(text: string, option: string): JsonObject {
+  const number = inexactNumber(text);
+  if (number !== undefined) throw new Error(`${option} ${describeInexact(number)}`);
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -21,7 +21,7 @@ import { type Content, type Elicitation, type Form, isVisit, type Reply } from "
 import { ABANDONED, LATER } from "./abandoned.ts";
 import { lineSign, type LineSign, pastedAsOneLine, replacedBy } from "./paste.ts";
 import { showUrl } from "./show.ts";
-import { entryHint, entryOf, hasLines, isBroken, parsed, readEntry } from "./entry.ts";
+import { entryHint, entryOf, hasLines, isBroken, isRounded, parsed, readEntry } from "./entry.ts";
 import { clean, cleanLine, printToStderr, styled } from "../terminal/terminal.ts";
 
 /** With more choices than this, the prompt offers a search. */
@@ -328,6 +328,7 @@ async function promptForText(
       const typed = read(given);
       const value = readEntry(typed, field);
       if (value === undefined || value === "") return isRequired && typed === "" ? "An answer is required." : undefined;
+      if (isRounded(typed, field)) return "has more digits than a number can have";
       if (value === typed && isBroken(typed, field))
         return `must be JSON, such as ${field.kind === "choices" ? '[{"name":"value"}]' : '{"name":"value"}'}`;
       return validate(field, value);

@@ -2,7 +2,19 @@
  * The form of a page: the control for each field, the typed values, and the content that they make. Only the server validates the content; the form rejects
  * values that cannot be read as their type or are missing.
  */
-import { type Choice, type Field, fieldsOf, hasMore, isAny, readAny, readTyped, valueOf } from "@parley/core/form";
+import {
+  type Choice,
+  type Field,
+  fieldsOf,
+  hasMore,
+  isAny,
+  kindOfItems,
+  readAny,
+  readJson,
+  readTyped,
+  simpleTypes,
+  valueOf,
+} from "@parley/core/form";
 import type { Json, JsonObject } from "@parley/core/form";
 
 export type Control =
@@ -20,7 +32,7 @@ export type Control =
   /** By position: a choice may be the empty string, which is no choice. */
   | "select"
   | "checks"
-  /** One string per line. */
+  /** One entry per line. */
   | "lines"
   | "json";
 
@@ -75,9 +87,9 @@ function controlOf(field: Field): Control {
     case "choice":
       return "select";
     case "choices":
-      return choices.length > 0 ? "checks" : isTextList(schema) && canBeLines(field.default) ? "lines" : "json";
+      return choices.length > 0 ? "checks" : kindOfItems(schema) !== undefined && canBeLines(field.default) ? "lines" : "json";
     case "text":
-      return schema["type"] === "string" ? textControl(field) : "json";
+      return simpleTypes(schema) === undefined ? "json" : textControl(field);
   }
 }
 
@@ -102,11 +114,13 @@ function textControl({ schema: { format, maxLength }, default: preset }: Field):
 
 /** Whether each entry of a default has a line to itself. */
 function canBeLines(preset: Json | undefined): boolean {
-  return !Array.isArray(preset) || preset.every((item) => typeof item === "string" && item.trim() !== "" && !/[\r\n]/.test(item));
+  return (
+    !Array.isArray(preset) || preset.every((item) => typeof item !== "object" && lineOf(item).trim() !== "" && !/[\r\n]/.test(lineOf(item)))
+  );
 }
 
-function isTextList({ items }: JsonObject): boolean {
-  return isObject(items) && items["type"] === "string";
+function lineOf(item: Json): string {
+  return typeof item === "string" ? item : JSON.stringify(item);
 }
 
 function hintOf({ kind, schema, choices }: Field): string {
@@ -136,7 +150,8 @@ function isBound(bound: Json | undefined): bound is number {
 }
 
 /** The initial value of a control. */
-export function untouched({ control, choices, default: preset }: Input): Typed {
+export function untouched(input: Input): Typed {
+  const { control, choices, schema, default: preset } = input;
   switch (control) {
     case "checkbox":
       return preset === true;
@@ -151,13 +166,15 @@ export function untouched({ control, choices, default: preset }: Input): Typed {
         ? choices.filter((choice) => preset.some((item) => isSame(valueOf(choice), item))).map(({ value }) => value)
         : [];
     case "lines":
-      return Array.isArray(preset) ? preset.filter((item) => typeof item === "string").join("\n") : "";
+      return Array.isArray(preset) ? preset.map(lineOf).join("\n") : "";
     case "datetime":
       return typeof preset === "string" ? toLocal(preset) : "";
     case "json":
       return preset === undefined ? "" : JSON.stringify(preset, undefined, 2);
     default:
-      return preset === undefined ? "" : typeof preset === "string" ? preset : JSON.stringify(preset);
+      if (typeof preset !== "string") return preset === undefined ? "" : JSON.stringify(preset);
+      // A text that would be read as something else has its quotes.
+      return isAny(input) && readAny(preset, schema)?.value !== preset ? JSON.stringify(preset) : preset;
   }
 }
 
@@ -190,7 +207,11 @@ function readControl(input: Input, typed: Typed): Read {
     return typed.length === 0 && mayLeaveOut ? { value: undefined } : { value: typed.map((each) => chosen(input.choices, each)) };
   }
   if (control === "lines") {
-    const lines = typed.split("\n").filter((line) => line.trim() !== "");
+    const kind = kindOfItems(input.schema) ?? "text";
+    const lines = typed
+      .split("\n")
+      .filter((line) => line.trim() !== "")
+      .map((line) => readTyped(line, { kind }));
     return lines.length === 0 && mayLeaveOut ? { value: undefined } : { value: lines };
   }
   if (typed === "") {
@@ -201,7 +222,7 @@ function readControl(input: Input, typed: Typed): Read {
     case "number": {
       const value = readTyped(typed, input);
       if (typeof value === "number") return { value };
-      if (/^\s*[+-]?\p{Nd}+\s*$/u.test(typed)) return { problem: "has more digits than a number can have" };
+      if (/^\s*[+-]?\p{Nd}+\s*$/u.test(typed)) return { problem: TOO_MANY_DIGITS };
       return { problem: input.kind === "integer" ? "must be a whole number, in digits only" : "must be a number, such as 1234.5" };
     }
     case "tristate":
@@ -217,15 +238,22 @@ function readControl(input: Input, typed: Typed): Read {
       return Number.isNaN(at.getTime()) ? { problem: "must be a date and a time" } : { value: at.toISOString().replace(".000Z", "Z") };
     }
     case "json":
-      try {
-        return (isAny(input) && !input.isRest && readAny(typed, input.schema)) || { value: JSON.parse(typed) as Json };
-      } catch (error) {
-        return { problem: `is not JSON: ${error instanceof Error ? error.message : String(error)}` };
-      }
+      return (isAny(input) && !input.isRest && readAny(typed, input.schema)) || readJson(typed) || { problem: problemOf(typed) };
     default:
-      return { value: typed };
+      return (isAny(input) && readAny(typed, input.schema)) || { value: typed };
   }
 }
+
+function problemOf(typed: string): string {
+  try {
+    JSON.parse(typed);
+    return TOO_MANY_DIGITS;
+  } catch (error) {
+    return `is not JSON: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+const TOO_MANY_DIGITS = "has more digits than a number can have";
 
 /** A default that nobody changed is sent as it is: a control may show less of it, such as a local time without fractions of a second. */
 function unchanged(input: Input, typed: Typed | undefined): Read | undefined {

@@ -9,6 +9,7 @@
  * order of the schema's properties.
  */
 import type { Json, JsonObject } from "../task.ts";
+import { inexactNumber } from "../values/json-text.ts";
 import { plainName } from "../values/plain-name.ts";
 
 /** So that a page needs no other module of core. */
@@ -231,26 +232,38 @@ function withoutNullDefault({ default: preset, ...rest }: JsonObject): JsonObjec
   return { ...rest, ...(preset !== undefined && preset !== null && { default: preset }) };
 }
 
-/** A union of simple types is entered as its widest: a text, if it may be a text. */
+/**
+ * A union of simple types is entered as its widest: a text, if it may be any text. A text with limits, beside a number or yes and no, stays as it is: what is
+ * typed is what it looks like (`readAny`), because as a text it could never be the number.
+ */
 function simple(schema: JsonObject): JsonObject {
   const { type, anyOf, oneOf, ...rest } = schema;
-  const alternatives = anyOf ?? oneOf;
   if (anyChoicesOf(schema)) return schema;
-  const types = Array.isArray(type)
-    ? type
-    : Array.isArray(alternatives)
-      ? alternatives.map((each) => (isJsonObject(each) ? each["type"] : undefined))
-      : [];
-  if (types.length < 2 || !types.every((each) => typeof each === "string" && SIMPLE.has(each))) return schema;
-  const widest = types.includes("string") ? "string" : types.includes("boolean") ? undefined : "number";
-  if (widest === undefined) return schema;
-  const texts = Array.isArray(alternatives) ? alternatives.filter((each) => isJsonObject(each) && each["type"] === widest) : [];
-  const [only] = texts;
+  if (Array.isArray(type) && type.length === 1) return { ...schema, type: type[0] ?? null };
+  const alternatives = Array.isArray(type) ? type.map((each): Json => ({ ...rest, type: each })) : (anyOf ?? oneOf);
+  if (!Array.isArray(alternatives)) return schema;
+  const parts = alternatives.filter(isJsonObject);
+  const types = parts.map(simpleTypes);
+  if (parts.length < 2 || parts.length !== alternatives.length || types.includes(undefined)) return schema;
+  const all = new Set(types.flatMap((each) => each ?? []));
+  const texts = parts.filter((_, index) => types[index]?.includes("string"));
+  if (texts.length > 0 && all.size > 1 && texts.every(isLimited)) return schema;
+  const widest = texts.length > 0 ? "string" : all.has("boolean") ? undefined : "number";
   // Where other types are allowed, the limits of the text do not bind each value: the schema of the whole form judges it.
-  return texts.length === 1 && isJsonObject(only) && Object.keys(only).length === 1 ? { ...rest, ...only } : { ...rest, type: widest };
+  return widest === undefined ? schema : { ...rest, type: widest };
 }
 
-const SIMPLE: ReadonlySet<string> = new Set(["string", "number", "integer", "boolean"]);
+const SIMPLE: ReadonlySet<Json> = new Set(["string", "number", "integer", "boolean"]);
+
+/** The types that a value may have, if each is entered in one line: by the schema's type, or by its alternatives and choices. */
+export function simpleTypes(schema: JsonObject): readonly string[] | undefined {
+  const types = typesIn(schema);
+  return types?.every((type): type is string => SIMPLE.has(type)) ? types : undefined;
+}
+
+function isLimited({ enum: values, const: only, pattern, format, minLength }: JsonObject): boolean {
+  return [values, only, pattern, format].some((limit) => limit !== undefined) || (typeof minLength === "number" && minLength > 1);
+}
 
 /** The schemas as one; undefined if two of them say different things with one keyword, or one is no schema. Later texts and defaults win. */
 function merge(schemas: readonly (JsonObject | undefined)[]): JsonObject | undefined {
@@ -322,8 +335,16 @@ function mixedChoicesOf(schema: JsonObject): readonly Choice[] | undefined {
   if (Array.isArray(values) && values.length > 0) return values.map((value) => choice(value));
   const alternatives = oneOf ?? anyOf;
   if (!Array.isArray(alternatives) || alternatives.length === 0) return undefined;
-  const choices = alternatives.map((alternative) => (isJsonObject(alternative) ? mixedChoicesOf(alternative) : undefined));
-  return choices.every((each) => each !== undefined) ? choices.flat() : undefined;
+  const choices = alternatives.map((alternative) =>
+    isJsonObject(alternative) ? (mixedChoicesOf(alternative) ?? yesAndNo(alternative)) : undefined,
+  );
+  if (!choices.every((each) => each !== undefined)) return undefined;
+  return [...new Map(choices.flat().map((each) => [JSON.stringify(valueOf(each)), each])).values()];
+}
+
+/** Beside other choices, a boolean is two of them. */
+function yesAndNo({ type }: JsonObject): readonly Choice[] | undefined {
+  return type === "boolean" ? [choice(true), choice(false)] : undefined;
 }
 
 function choice(value: Json, title?: Json): Choice {
@@ -392,24 +413,40 @@ export function readTyped(
  */
 export function readAny(typed: string, schema: JsonObject): { readonly value: Json } | undefined {
   const types = typesIn(schema);
-  let value: Json;
-  try {
-    value = JSON.parse(typed) as Json;
-  } catch {
+  const mayBe = (value: Json) =>
+    types?.includes(typeOf(value)) === true || (Number.isInteger(value) && types?.includes("integer") === true);
+  const read = readJson(typed);
+  if (!read) {
+    const number = readTyped(typed, { kind: "number" });
+    if (typeof number === "number" && mayBe(number)) return { value: number };
     const isText = !/^\s*[{["]/.test(typed) && (types?.includes("string") ?? true);
     return isText ? { value: typed } : undefined;
   }
-  if (!types?.includes("string")) return { value };
-  const type = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
-  return { value: types.includes(type) || (Number.isInteger(value) && types.includes("integer")) ? value : typed };
+  return types?.includes("string") && !mayBe(read.value) ? { value: typed } : read;
 }
 
 /** Undefined if the schema allows values of any type. */
-function typesIn({ type, anyOf, oneOf = anyOf }: JsonObject): readonly Json[] | undefined {
+function typesIn({ type, enum: values, const: only, anyOf, oneOf = anyOf }: JsonObject): readonly Json[] | undefined {
   if (type !== undefined) return Array.isArray(type) ? type : [type];
+  const choices = only === undefined ? values : [only];
+  if (Array.isArray(choices)) return choices.map(typeOf);
   if (!Array.isArray(oneOf)) return undefined;
   const types = oneOf.map((each) => (isJsonObject(each) ? typesIn(each) : undefined));
   return types.every((each) => each !== undefined) ? types.flat() : undefined;
+}
+
+function typeOf(value: Json): string {
+  return value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+}
+
+/** JSON that a person typed. Undefined if it is broken, or has digits that a number would round. */
+export function readJson(typed: string): { readonly value: Json } | undefined {
+  if (inexactNumber(typed) !== undefined) return undefined;
+  try {
+    return { value: JSON.parse(typed) as Json };
+  } catch {
+    return undefined;
+  }
 }
 
 function chosen(text: string, choices: readonly Choice[]): Json {

@@ -347,6 +347,14 @@ describe("one meaning in many spellings", () => {
     expect(ask(field).form["properties"]).toStrictEqual({ field: shown });
   });
 
+  test.each<[string, JsonObject]>([
+    ["a number or a word", { anyOf: [{ type: "integer" }, { type: "string", const: "auto" }] }],
+    ["a number or a text with a pattern", { anyOf: [{ type: "number" }, { type: "string", pattern: "^[a-z]+$" }] }],
+    ["yes, no or a word", { anyOf: [{ type: "boolean" }, { type: "string", const: "auto" }] }],
+  ])("%s is a text, as it always was: MCP has no field for it", (_what, property) => {
+    expect(ask({ ...property, title: "T" }).form["properties"]).toStrictEqual({ field: { type: "string", title: "T" } });
+  });
+
   test("a question with numbers to choose from is the one that versions asked which left them out", () => {
     const number = { type: "number", title: "T", minimum: 0 };
     expect(ask({ ...number, enum: [1, 2] }).identity).toStrictEqual({ type: "object", properties: { field: number }, required: ["field"] });

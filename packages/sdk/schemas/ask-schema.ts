@@ -24,6 +24,7 @@ import {
   type JsonObject,
   ParleyError,
   rootOf,
+  simpleTypes,
   valueOf,
   type Violation,
 } from "@parley/core";
@@ -90,7 +91,7 @@ interface FormField {
 function formField({ schema: property, choices }: Field): FormField | string {
   const options = singleChoice(property);
   if (options) return { field: withDefault(property, { type: "string", ...texts(property), ...options }, "string") };
-  if (choices.length > 0 && property["type"] !== "array") return numberChoice(property, choices);
+  if (choices.length > 0 && property["type"] !== "array" && !isYesOrNoOrText(property)) return numberChoice(property, choices);
   switch (property["type"]) {
     case "string":
       if (property["format"] === "password") return SECRET;
@@ -108,8 +109,18 @@ function formField({ schema: property, choices }: Field): FormField | string {
     case "object":
       return "is a nested object: forms are flat, so give its fields names of their own (addressStreet, addressCity) or ask again";
     default:
+      // MCP knows no field that is a number or a text.
+      if (simpleTypes(property)?.includes("string") === true)
+        return { field: withDefault(property, { type: "string", ...texts(property) }, "string") };
       return describeUnknown(property);
   }
+}
+
+function isYesOrNoOrText(property: JsonObject): boolean {
+  const alternatives = property["anyOf"] ?? property["oneOf"];
+  const isYesOrNo = (each: Json) =>
+    isObject(each) && each["type"] === "boolean" && each["const"] === undefined && each["enum"] === undefined;
+  return Array.isArray(alternatives) && alternatives.some(isYesOrNo) && simpleTypes(property)?.includes("string") === true;
 }
 
 function number(property: JsonObject, type: "number" | "integer"): JsonObject {
