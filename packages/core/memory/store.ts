@@ -99,8 +99,11 @@ export function createMemoryStore({
 
   function applyEvent(task: Stored, event: TaskEvent): boolean {
     const applied = apply(task.state, event);
-    if (applied.ok) task.state = applied.state;
-    return applied.ok;
+    if (!applied.ok) return false;
+    const before = task.state;
+    task.state = applied.state;
+    for (const { key } of before.asks) if (!applied.state.asks.some((ask) => ask.key === key)) tellAsked(task, key);
+    return true;
   }
 
   /** Notes a change that clients can see. */
@@ -108,10 +111,13 @@ export function createMemoryStore({
     task.revision += 1;
     task.updatedAtMs = nowMs;
     wakeUps.changed(task.id, { revision: task.revision, isEnd: isFinished(task.state.status) });
-    const names = [...task.audiences.values()].flat();
-    const { tenant } = task.call;
-    if (names.length > 0) wakeUps.askedChanged({ ...(tenant !== undefined && { tenant }), names });
     showAtRoot(task, nowMs);
+  }
+
+  /** Wakes those to whom the ask is put. */
+  function tellAsked({ call: { tenant }, audiences }: Stored, key: string): void {
+    const names = audiences.get(key) ?? [];
+    if (names.length > 0) wakeUps.askedChanged({ ...(tenant !== undefined && { tenant }), names });
   }
 
   /** A child's questions are shown by the root, which is the task that a client knows. */
@@ -389,6 +395,7 @@ export function createMemoryStore({
           const accepted = { revision: task.revision + 1, acceptances: structuredClone(quorum.acceptances) };
           task.state = { ...task.state, asks: task.state.asks.map((open) => (open.key === key ? { ...open, accepted } : open)) };
           noteChange(task, nowMs);
+          tellAsked(task, key);
           noteGiver(giver, { taskId, key, atMs: nowMs });
           return { receipt: "accepted" };
         }
@@ -461,6 +468,7 @@ export function createMemoryStore({
       task.threads.set(key, structuredClone(history));
       if (handedTo.length > 0) task.audiences.set(key, [...(task.audiences.get(key) ?? []), ...handedTo]);
       noteChange(task, nowMs);
+      tellAsked(task, key);
       return "accepted";
     },
 
@@ -658,6 +666,7 @@ export function createMemoryStore({
       const request: Open = isQuestion(ask) ? { ...structuredClone(ask), since } : structuredClone(ask);
       applyEvent(task, { type: "asked", ask: request });
       if (isQuestion(ask) && ask.audience) task.audiences.set(ask.key, namesOfAudience(ask.audience));
+      tellAsked(task, ask.key);
       opened = true;
     }
     return opened;
@@ -711,12 +720,12 @@ export function createMemoryStore({
     const { replies: _, ...call } = task.call;
     task.call = { ...call, arguments: structuredClone(args) };
     task.journal.clear();
-    task.audiences.clear();
     task.threads.clear();
     task.childEndsSize = 0;
     task.deposits.clear();
     const left = task.state.asks;
     applyEvent(task, { type: "restarted" });
+    task.audiences.clear();
     for (const open of left) giveUp(open, nowMs);
     task.generation += 1;
     task.attempt = 0;

@@ -18,8 +18,9 @@ export interface WakeUps {
   /** Tells those who watch the task something that is no change of it. */
   tell(taskId: string, news: StreamNews): Promise<void>;
   /**
-   * Calls `onChange` when an ask that was put to one of these names, of this tenant, was opened or closed, and when
-   * such changes may have been missed. As the index of open asks, it narrows and never grants.
+   * Calls `onChange` when an ask that was put to one of these names, of this tenant, was opened or closed, when one of several people has
+   * accepted it or something was said about it, and when such changes may have been missed. What else happens to its task wakes nobody. As the
+   * index of open asks, it narrows and never grants.
    */
   watchAsked(asked: Pick<AskedRequest, "tenant" | "names">, onChange: () => void): Promise<() => void>;
   /** Wakes those who watch what is asked of one of these names, because what they list has changed and no ask has. */

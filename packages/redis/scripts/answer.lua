@@ -62,6 +62,8 @@ local function answer()
       if acceptances ~= '' then
         write_field('accepted:' .. key, state.revision + 1 .. ' ' .. acceptances)
         happens_to_ask('accepted', key)
+        local asked = redis.call('HGET', journal, 'asked ' .. key)
+        if asked then tell_asked(asked) end
         note_giver()
         tell(state, now_ms)
         write_state(state)

@@ -1,7 +1,7 @@
 /** Wake-ups: hints that something has changed. */
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "vitest";
-import { aCall, anAsk, GRACE_MS } from "../builders.ts";
+import { accept, aCall, anAsk, GRACE_MS } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
 
 const DONE = { type: "result", result: {} } as const;
@@ -100,6 +100,38 @@ export function wakeUps({ store, wakeUps, newTaskId, taskIdOf, life }: UnderTest
       expect(new Set(woken)).toEqual(new Set(["member", "still"]));
       expect(woken.lastIndexOf("member")).toBeLessThan(woken.indexOf("still"));
       for (const stop of [...stops, still]) stop();
+    });
+
+    test("they are woken once by each change of the ask, and by nothing else that happens to its task", async () => {
+      const groups = [`finance ${newTaskId()}`];
+      const audience = { to: { groups }, quorum: 2 };
+      let woken = 0;
+      const stop = await wakeUps.watchAsked({ names: [`group ${groups[0]}`] }, () => void (woken += 1));
+      const wokenOnce = async (what: string, change: () => Promise<unknown>) => {
+        const before = woken;
+        await change();
+        await expect.poll(() => woken, { message: what }).toBe(before + 1);
+      };
+      const taskId = await life.create();
+      const token = await life.begin({ taskId, run: 1 });
+      await wokenOnce("asked", () => life.park(taskId, token, [{ ...anAsk("pay"), audience }, anAsk("mine")]));
+      const one = { taskId, key: "pay", digest: "digest-of-pay", nowMs: Date.now() };
+      await wokenOnce("said about it", () => store.writeThread({ ...one, thread: { comments: 1 }, history: [] }));
+      const accepting = { ...one, answer: accept("4"), graceMs: GRACE_MS };
+      const acceptances = [{ content: { value: "4" }, by: "bob", atMs: 1 }];
+      await wokenOnce("accepted", () => store.answer({ ...accepting, quorum: { acceptances, missing: 1 } }));
+      await store.refuse({ ...one, violations: [] });
+      await life.answer(taskId, "mine", "4");
+      await wokenOnce("answered", () => life.answer(taskId, "pay", "4"));
+      const next = await life.begin({ taskId, run: 2 });
+      await store.report({ taskId, token: next, nowMs: Date.now(), items: [], message: "looking" });
+      await life.finish(taskId, next);
+      // What its end would have said has come before this.
+      const other = await life.create();
+      const last = await life.begin({ taskId: other, run: 1 });
+      await wokenOnce("asked by another task", () => life.park(other, last, [{ ...anAsk("pay"), audience }]));
+      await wokenOnce("closed with its task", () => life.cancel(other));
+      stop();
     });
 
     test("an announcement reaches every listener", async () => {
