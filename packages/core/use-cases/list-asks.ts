@@ -146,7 +146,8 @@ export interface AskedPage {
 /** Asks that a page examines. */
 const LOOKED_MAX = 500;
 /** Entries of the index that are read at once. */
-const PORTION = 64;
+const PORTION_MIN = 16;
+const PORTION_MAX = 64;
 /** How many of the caller's own tasks are examined, the newest. */
 export const OWN_TASKS_MAX = 1_000;
 /** Tasks that one list reads at once. */
@@ -175,14 +176,15 @@ export async function listAsks(
   let isRead = names.length === 0 || isSnoozed;
   for (let looked = 0; looked < LOOKED_MAX;) {
     const from = after;
-    const found = isRead ? [] : await store.asked({ ...tenant, names, order, limit: PORTION, ...(from && { after: from }) });
+    const portion = portionFor(limit + 1 - asks.length, { looked, shown: asks.length });
+    const found = isRead ? [] : await store.asked({ ...tenant, names, order, limit: portion, ...(from && { after: from }) });
     const last = found.at(-1);
     const isCut = last?.isElsewhere === true;
-    isRead ||= found.length < PORTION && !isCut;
+    isRead ||= found.length < portion && !isCut;
     const isNext = (place: AskPlace) =>
       (!from || inAskOrder(order, place, from) > 0) && (isRead || !last || inAskOrder(order, place, last) <= 0);
     const next = distinct(order, [...own.filter(isNext), ...found]);
-    const places = next.slice(0, Math.min(PORTION, LOOKED_MAX - looked));
+    const places = next.slice(0, Math.min(portion, LOOKED_MAX - looked));
     const shown = await Promise.all(places.map(async (place) => (place.isElsewhere ? undefined : await read(place))));
     for (const [index, place] of places.entries()) {
       const ask = shown[index]?.summary;
@@ -196,9 +198,15 @@ export async function listAsks(
     if (isRead && isAll) return { asks };
     // What the index has behind these places is read again.
     if (last && after && inAskOrder(order, after, last) < 0) isRead = false;
-    looked += places.length + (isCut && isAll ? PORTION : 0);
+    looked += places.length + (isCut && isAll ? portion : 0);
   }
   return after ? { asks, nextCursor: formatCursor(order, after) } : { asks };
+}
+
+/** As many as the rest of the page is likely to need, by how many of those before were shown. */
+function portionFor(missing: number, { looked, shown }: { readonly looked: number; readonly shown: number }): number {
+  const likely = Math.ceil((missing * Math.max(looked, 1)) / Math.max(shown, 1));
+  return Math.min(PORTION_MAX, Math.max(PORTION_MIN, looked === 0 ? missing : likely));
 }
 
 /** How many asks a list would show. `isMore`: at least so many; the rest is not counted. */

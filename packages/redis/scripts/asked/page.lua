@@ -81,23 +81,25 @@ local function entries_of(at, best)
   return found
 end
 
--- Both are in order. The same entry under two names is one; an ask at two places is two entries until it is known which counts.
-local function merged(a, b)
-  local all, i, j = {}, 1, 1
-  while #all < limit and (a[i] or b[j]) do
-    local takes_a = a[i] and (not b[j] or not is_before(b[j][1], b[j][2], a[i][1], a[i][2]))
-    local next_one = takes_a and a[i] or b[j]
-    if takes_a then i = i + 1 else j = j + 1 end
-    local before = all[#all]
-    if not before or before[2] ~= next_one[2] or before[1] ~= next_one[1] then all[#all + 1] = next_one end
+-- Puts an entry in its place, and lets go of what is beyond the page. The same entry under two names is one; an ask at two places is two
+-- entries until it is known which counts.
+local function insert(best, entry)
+  local low, high = 1, #best + 1
+  local last = best[#best]
+  if last and is_before(last[1], last[2], entry[1], entry[2]) then low = high end
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if is_before(best[middle][1], best[middle][2], entry[1], entry[2]) then low = middle + 1 else high = middle end
   end
-  return all
+  local there = best[low]
+  if there and there[1] == entry[1] and there[2] == entry[2] then return end
+  table.insert(best, low, entry)
+  best[limit + 1] = nil
 end
 
 local best = {}
 for at = 1, #KEYS do
-  local found = entries_of(at, best)
-  if #found > 0 then best = merged(best, found) end
+  for _, entry in ipairs(entries_of(at, best)) do insert(best, entry) end
 end
 
 -- What was found before the horizon was as near as it is now.
