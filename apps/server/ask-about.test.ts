@@ -109,7 +109,7 @@ test("its page and the inbox show it above the form, as text, and load nothing f
       "Answer wanted by",
       "Why &lt;now&gt;",
       "The &lt;b&gt;bank&lt;/b&gt; closes",
-      '<th scope="col" dir="auto">Amount</th>',
+      '<th scope="col" dir="auto"><div>Amount</div></th>',
       "Bo &amp; Co",
       'href="https://shop.example/42" target="_blank" rel="noopener noreferrer"',
       '<del><span class="sr-only">Removed: </span>iban: 1</del>',

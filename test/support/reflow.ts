@@ -1,7 +1,7 @@
 /**
  * What a person meets who enlarges a page to 400 %: 1,280 × 1,024 pixels are then 320 × 256 (WCAG 2.2, 1.4.10 and 2.4.11).
  *
- * Nothing lies beside the screen, nothing that has no other way to be read is cut off, and what has the focus is in sight, with a mark.
+ * Nothing lies beside the screen, nothing that has no other way to be read is cut off, no word of a table is broken, and what has the focus is in sight, with a mark.
  */
 import type { Frame, Page } from "playwright-core";
 
@@ -26,6 +26,13 @@ const BESIDE = `(() => {
     const element = text.parentElement;
     if (!text.data.trim() || element.closest("script, style, noscript, option, .sr-only") || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
     const range = document.createRange();
+    // A number that is broken reads as two.
+    if (element.closest("td, th"))
+      for (const { 0: word, index } of text.data.matchAll(/(?<![\\p{L}\\p{N}.,])[\\p{L}\\p{N}.,]{1,40}(?![\\p{L}\\p{N}.,])/gu)) {
+        range.setStart(text, index);
+        range.setEnd(text, index + word.length);
+        if (range.getClientRects().length > 1) found.push("broken in two: " + word);
+      }
     range.selectNodeContents(text);
     const scroller = scrollsX(element);
     const name = text.data.trim().slice(0, 40) + " in " + element.tagName + "." + element.className;

@@ -16,8 +16,8 @@ function partView({ question }: Texts, part: ContextPart): Html {
     case "text":
       return markup`${heading}<p class="text" dir="auto">${part.text}</p>`;
     case "table":
-      return markup`${heading}<div class="wide" ${scrolls}><table><thead><tr>${part.columns.map((name) => markup`<th scope="col" dir="auto">${name}</th>`)}</tr></thead>
-<tbody>${part.rows.map((row) => markup`<tr>${row.map((cell) => markup`<td dir="auto"${typeof cell === "number" ? markup` class="number"` : undefined}>${cell}</td>`)}</tr>`)}</tbody></table></div>`;
+      return markup`${heading}<div class="wide" ${scrolls}><table><thead><tr>${part.columns.map((name) => markup`<th scope="col" dir="auto"><div>${name}</div></th>`)}</tr></thead>
+<tbody>${part.rows.map((row) => markup`<tr>${row.map((cell) => markup`<td dir="auto"${typeof cell === "number" ? markup` class="number"` : undefined}><div>${cell}</div></td>`)}</tr>`)}</tbody></table></div>`;
     case "link":
     case "picture":
       return linkView(part, part.type === "picture" ? question.picture : undefined);
