@@ -678,8 +678,8 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await until(async () => (await drafts(page)).length === 0);
   });
 
-  test("an answer that is too large is refused before it is sent, and stays in the form; one that meets no server is sent again", async () => {
-    const { here, as, received } = await asked(["translate"]);
+  test("an answer that is too large is refused before it is sent, and stays in the form; one that meets no server is sent again, or taken back", async () => {
+    const { here, as, received, taskIds, services } = await asked(["translate"]);
     const page = await as("bob", here);
     await page.getByRole("link", { name: /שלום/ }).click();
     const box = page.locator("#ask [name=f0]");
@@ -695,10 +695,27 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
       await route.fulfill({ status: 502, contentType: "text/html", body: "<h1>Bad gateway</h1>" });
     });
     await page.keyboard.press("Enter");
-    await page.locator(".toast", { hasText: "The server is busy" }).waitFor();
+    const heldUp = page.locator(".toast", { hasText: "Not sent yet, because the server has a problem" });
+    await heldUp.waitFor();
+    // It would be lost with the page, and whoever leaves is asked.
+    const [leaving] = await Promise.all([page.waitForEvent("dialog"), page.evaluate("setTimeout(() => location.reload())")]);
+    expect(leaving.type()).toBe("beforeunload");
+    await leaving.dismiss();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.locator(".toast", { hasText: "Taken back" }).waitFor();
+    expect([await box.inputValue(), await heldUp.count()]).toEqual(["peace", 0]);
+    expect((await services.store.load(taskIds.get("translate") ?? ""))?.status).toBe("input_required");
+    await box.press("Enter");
+    await heldUp.waitFor();
+    // Another answer takes the place of one that is held up.
+    await page.getByRole("link", { name: /שלום/ }).click();
+    await box.fill("calm");
+    await page.keyboard.press("Enter");
+    await page.locator(".toast", { hasText: "Sent in a few seconds" }).waitFor();
+    expect(await heldUp.count()).toBe(0);
     isDown = false;
     await page.locator(".toast", { hasText: "It counted" }).waitFor();
-    expect(await received("translate")).toContain("peace");
+    expect(await received("translate")).toContain("calm");
     expect(await drafts(page)).toEqual([]);
   });
 

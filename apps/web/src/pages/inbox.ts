@@ -48,7 +48,11 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   /** `asks`: the questions that the answer is for, of which the form of a batch names several. */
   const given = (ask: string, asked: readonly string[], address: string): Given => ({
     isShown: () => false,
-    onUndo: () => void refresh().then(() => go(address, ask, { focus: "form" })),
+    onUndo: () => {
+      // Without a connection, the list stays as it is.
+      for (const each of asked) itemOf(each)?.classList.remove("sending");
+      void refresh().then(() => go(address, ask, { focus: "form" }));
+    },
     onReply: (reply) => {
       const { status } = reply;
       for (const each of asked) {

@@ -2,7 +2,7 @@
  * Answers on their way. Each waits some seconds, in which it can be taken back, and is sent once. What the person can come back to is sent at once:
  *
  *   judged ──▶ waiting ──5 s, or the page is left──▶ sent ──▶ counted · refused · too late
- *                 └──undo──▶ back in the form         └──no connection──▶ sent again
+ *                 └──undo──▶ back in the form         └──no reply that says──▶ sent again, until the person gives it up
  *
  * Sending an answer twice is safe, because the first one counts and the server says so to the second.
  */
@@ -12,7 +12,9 @@ import { button, find, make, say } from "./page.ts";
 import { lasting, type Toast, toast } from "./toasts.ts";
 
 const UNDO_SECONDS = 5;
+/** From one attempt to the next, twice as long each time. */
 const AGAIN_MS = 3_000;
+const AGAIN_MS_MAX = 30_000;
 const QUESTION_CHARS = 60;
 const LOGOUT_MS = 3_000;
 
@@ -42,11 +44,15 @@ export interface Sending {
 
 interface Waiting extends Sending {
   readonly toast: Toast;
+  readonly back: HTMLButtonElement;
   /** Counts down. Screen readers hear once that there is time. */
   readonly count: HTMLElement;
+  /** 0 while it is on its way. */
   timer: number;
   seconds: number;
-  isSent: boolean;
+  attempts: number;
+  /** Sent without a reply that says what became of it. */
+  isHeldUp: boolean;
 }
 
 /** An answer that the person gave, and that the server has not judged yet. */
@@ -64,7 +70,7 @@ export function whileJudged<T>(answer: Judged, judged: Promise<T>): Promise<T> {
 }
 
 function unsent(): Waiting[] {
-  return [...waiting.values()].filter(({ isSent }) => !isSent);
+  return [...waiting.values()].filter(({ attempts }) => attempts === 0);
 }
 
 export function isSending(ask: string): boolean {
@@ -76,28 +82,20 @@ export function shortened(question: string): string {
   return line.length > QUESTION_CHARS ? `${line.slice(0, QUESTION_CHARS)} …` : line;
 }
 
-/** Sends it in a moment. A second answer to the same question, as by a double click, is ignored. */
+/** Sends it in a moment. A second answer to the same question, as by a double click, is ignored, unless the first one is held up. */
 export function sendSoon(sending: Sending): void {
-  if (waiting.has(sending.ask)) return;
+  const before = waiting.get(sending.ask);
+  if (before && !before.isHeldUp) return;
+  if (before) giveUp(before).remove();
+  const { ask, question, isAtOnce } = sending;
   const count = make("span", { attributes: { "aria-hidden": "true" } });
-  if (sending.isAtOnce) {
-    const made = {
-      ...sending,
-      toast: toast(say("sendingNow", { question: sending.question })),
-      count,
-      timer: 0,
-      seconds: 0,
-      isSent: false,
-    };
-    waiting.set(sending.ask, made);
-    return void send(made);
-  }
   const back = button(say("undo"), () => undo(made));
   back.append(count);
-  const shown = toast(say("sending", { question: sending.question }), [back]);
-  const made: Waiting = { ...sending, toast: shown, count, timer: 0, seconds: UNDO_SECONDS, isSent: false };
-  waiting.set(sending.ask, made);
-  tick(made);
+  const shown = isAtOnce ? toast(say("sendingNow", { question })) : toast(say("sending", { question }), [back]);
+  const made: Waiting = { ...sending, toast: shown, back, count, timer: 0, seconds: UNDO_SECONDS, attempts: 0, isHeldUp: false };
+  waiting.set(ask, made);
+  if (isAtOnce) void send(made);
+  else tick(made);
 }
 
 function tick(each: Waiting): void {
@@ -107,35 +105,50 @@ function tick(each: Waiting): void {
   each.timer = setTimeout(() => tick(each), 1_000) as unknown as number;
 }
 
-function undo(each: Waiting): void {
-  if (each.isSent) return;
+/** It is not sent any more. Returns its message. */
+function giveUp(each: Waiting): Toast {
   clearTimeout(each.timer);
-  waiting.delete(each.ask);
-  each.toast.set(say("undone"));
-  each.toast.leave();
+  if (waiting.get(each.ask) === each) waiting.delete(each.ask);
+  return each.toast;
+}
+
+function undo(each: Waiting): void {
+  if (each.attempts > 0 && !each.isHeldUp) return;
+  const shown = giveUp(each);
+  // A reply that was lost may have been to an answer that counted.
+  shown.set(say(each.isHeldUp ? "givenUp" : "undone"));
+  shown.leave();
   each.onUndo();
 }
 
 /** Takes back what was given last. False if nothing waits. */
 export function undoLast(): boolean {
-  const last = unsent().at(-1);
+  const last = [...waiting.values()].filter(({ attempts, isHeldUp }) => attempts === 0 || isHeldUp).at(-1);
   if (last) undo(last);
   return last !== undefined;
 }
 
 async function send(each: Waiting): Promise<void> {
   const { url, from, body, question, ask, keepsDraft } = each;
-  each.isSent = true;
-  each.toast.set(say("sendingNow", { question }));
+  clearTimeout(each.timer);
+  each.timer = 0;
+  each.count.textContent = "";
+  each.attempts += 1;
+  // What is held up says so until it is through: a screen reader is not told of each attempt.
+  if (!each.isHeldUp) each.toast.set(say("sendingNow", { question }));
   const reply = await load(url, { body });
   const { status } = reply;
   // A balancer without a front end says 502 or 504.
   if (status === 0 || status === 408 || status === 429 || status >= 500) {
-    each.toast.set(say(status === 0 ? "waiting" : "busy", { question }));
-    each.timer = setTimeout(() => void send(each), AGAIN_MS) as unknown as number;
+    // The person has given it up meanwhile.
+    if (waiting.get(ask) !== each) return;
+    each.isHeldUp = true;
+    each.toast.set(say(status === 0 ? "waiting" : "heldUp", { question }), [each.back]);
+    addEventListener("beforeunload", askToStay);
+    each.timer = setTimeout(() => void send(each), Math.min(AGAIN_MS * 2 ** (each.attempts - 1), AGAIN_MS_MAX)) as unknown as number;
     return;
   }
-  waiting.delete(ask);
+  giveUp(each);
   // What was not taken may be sent once more: after a login, with another value, or with the form of the same question once it is loaded again.
   if (!keepsDraft) (isOver(status) ? forgetDraft : leaveDraft)(ask, from);
   tell(each, reply);
@@ -194,8 +207,16 @@ function tellReceipts(summary: HTMLElement): void {
   else lasting(text, [show]);
 }
 
+/** Another attempt while the page is left would most likely be lost like those before, and nobody would hear of it: the person decides. */
+function askToStay(event: Event): void {
+  if ([...waiting.values()].some(({ isHeldUp }) => isHeldUp)) event.preventDefault();
+}
+
 /** When the page is left, what the person gave is sent rather than lost. */
 export function sendOnLeaving(): void {
+  addEventListener("online", () => {
+    for (const each of waiting.values()) if (each.isHeldUp && each.timer !== 0) void send(each);
+  });
   addEventListener("pagehide", () => {
     // Without a connection, and for more than 64 kB, it fails.
     for (const { url, body } of [...judging, ...unsent()]) fetch(url, { method: "POST", body, keepalive: true }).catch(() => undefined);

@@ -40,7 +40,8 @@ export function toast(text: string, actions: readonly Node[] = [], { urgent = fa
   const remove = () => box.remove();
   const set = (next: string, parts: readonly Node[] = []) => {
     if (words.textContent !== next) words.textContent = next;
-    row.replaceChildren(...parts);
+    // What is put into its place anew loses the focus.
+    if (parts.length !== row.childNodes.length || parts.some((part, at) => part !== row.childNodes[at])) row.replaceChildren(...parts);
   };
   place.append(box);
   set(text, actions);
