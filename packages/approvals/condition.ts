@@ -2,7 +2,7 @@
  * Conditions of rules, in CEL (https://cel.dev), by @bufbuild/cel. A condition sees three variables:
  *
  *   args    the arguments of the call, as the tool gets them
- *   tool    { name, version, annotations }
+ *   tool    { name, version, annotations, meta }
  *   caller  { id, person, tenant }, each "" if it is unknown, and { groups, roles }, which are absent if they are unknown
  *
  * A condition that fails, that is no yes or no, or that would look at too much (effort.ts), does not say no: whoever evaluates it stops the call.
@@ -15,7 +15,7 @@ import { metered, PARTS_MAX, renewEffort } from "./effort.ts";
 
 export interface ConditionInput {
   readonly args: JsonObject;
-  readonly tool: { readonly name: string; readonly version: string; readonly annotations: JsonObject };
+  readonly tool: { readonly name: string; readonly version: string; readonly annotations: JsonObject; readonly meta: JsonObject };
   readonly caller: {
     readonly id: string;
     readonly person: string;
@@ -77,7 +77,7 @@ export function readCondition(text: string): Condition {
 
 const TRIAL: ConditionInput = {
   args: {},
-  tool: { name: "", version: "", annotations: {} },
+  tool: { name: "", version: "", annotations: {}, meta: {} },
   caller: { id: "", person: "", tenant: "", groups: [], roles: [] },
 };
 

@@ -126,6 +126,15 @@ describe("a call that a rule stops", () => {
     expect(new Set(stopped)).toEqual(new Set(["deny no wire"]));
   });
 
+  test("is refused for now if its rule asks for groups that were not noted with it, and may be made again", async () => {
+    const { tool, done } = wiring();
+    const { gated } = behind(tool, rulesOf({ default: "allow", rules: [{ name: "staff", when: "'x' in caller.groups", action: "deny" }] }));
+    // As by a front end that had not read that rule yet.
+    const run = await runTool({ ...gated, keepsMembership: () => false }, { amount: 40 });
+    expect(run.result).toMatchObject({ isError: true, _meta: { [DENIAL]: { rule: "staff", again: "later" } } });
+    expect(done).toEqual([]);
+  });
+
   test("that is cancelled while it waits has nothing to compensate", async () => {
     const { tool, done, undone } = wiring();
     const waiting = await startTool(behind(tool, ask).gated, { amount: 40 });
@@ -194,6 +203,7 @@ describe("rules that change while a call", () => {
 
   test.each<[string, Rules]>([
     ["allow it now", NO_RULES],
+    ["are only tried out", rulesOf({ dryRun: true, default: "allow", rules: [{ ...BY_OPS, when: "args.amount > 10" }] })],
     [
       "demand the same",
       rulesOf({
@@ -298,6 +308,27 @@ describe("ways round the gate", () => {
     const { tool } = wiring();
     const { gated } = behind({ ...tool, older: [{ ...tool, version: "1" }] }, ask);
     expect(gated.older?.[0]?.run).not.toBe(tool.run);
+  });
+
+  test("a tool that starts over: each round is decided as a call of its own, by its own arguments", async () => {
+    const done: number[] = [];
+    const loop = defineTool({
+      name: "loop",
+      input: z.object({ amount: z.number() }),
+      async run({ amount }, ctx) {
+        await ctx.step("act", () => done.push(amount));
+        return amount > 12 ? "over" : await ctx.restart({ amount: amount + 1 });
+      },
+    });
+    const { gated, now } = behind(loop, ask);
+    const waiting = await startTool(gated, { amount: 10 });
+    expect([done, waiting.asks.map(({ key }) => key)]).toEqual([[10], [`${APPROVAL}@1`]]);
+    await waiting.answer({ [`${APPROVAL}@1`]: approve });
+    expect([done, waiting.asks.at(-1)?.key]).toEqual([[10, 11], `${APPROVAL}@2`]);
+    now.rules = refuse;
+    await waiting.answer({ [`${APPROVAL}@2`]: approve });
+    expect(waiting.text).toMatch(/a rule refuses it now/);
+    expect(done).toEqual([10, 11]);
   });
 
   test("a name that the tool uses as well", async () => {

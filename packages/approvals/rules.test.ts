@@ -232,7 +232,7 @@ test.each<[string, unknown, RegExp]>([
   [
     "a field that no tool has",
     { default: "allow", rules: [{ name: "a", action: "allow", when: "tool.title.size() > 3" }] },
-    /uses tool\.title; there are tool\.name, tool\.version, tool\.annotations$/,
+    /uses tool\.title; there are tool\.name, tool\.version, tool\.annotations, tool\.meta$/,
   ],
   ...(
     [
@@ -289,17 +289,6 @@ test.each<[string, unknown, RegExp]>([
     /another rule has this name/,
   ],
   [
-    "a rule that never decides",
-    {
-      default: "allow",
-      rules: [
-        { name: "a", action: "deny" },
-        { name: "b", action: "allow" },
-      ],
-    },
-    /^rules\[1\]: never decides/,
-  ],
-  [
     "a number for a time",
     { default: "allow", rules: [{ name: "a", action: "approve", by: "tenant", timeout: "30" }] },
     /^rules\[0\]\.timeout \(a\): /,
@@ -320,9 +309,91 @@ test.each<[string, unknown, RegExp]>([
     /^rules\[0\]\.annotations \(a\): cannot be combined with `prompts`/,
   ],
   ["two stars", { default: "allow", rules: [{ name: "a", tools: ["a*b*"], action: "allow" }] }, /with one \* at its beginning or its end/],
+  ...[
+    ["destructivehint", "destructiveHint"],
+    ["readonly", "readOnlyHint"],
+    ["open_world_hint", "openWorldHint"],
+  ].map(([key = "", meant]): [string, unknown, RegExp] => [
+    `a misspelt annotation (${key}), with which the rule would fit no tool`,
+    { default: "allow", rules: [{ name: "a", annotations: { [key]: true }, action: "deny" }] },
+    new RegExp(`^rules\\[0\\]\\.annotations \\(a\\): has "${key}", which no tool says of itself; it is written ${meant}$`),
+  ]),
 ])("%s is said", (_, config, problem) => {
   const read = readRules(config, { askTimeoutMaxMs: 7 * 86_400_000 });
   expect("problems" in read && read.problems.join("\n")).toMatch(problem);
+});
+
+describe("a rule that an earlier one leaves nothing to decide is a problem of the file", () => {
+  type Rule = Omit<RulesConfig["rules"][number], "name" | "action">;
+  test.each<[boolean, Rule, Rule]>([
+    [true, {}, {}],
+    [true, {}, { tools: ["x"], when: "args.x == 1" }],
+    [true, {}, { annotations: { readOnlyHint: true } }],
+    [true, { tools: ["*"] }, {}],
+    [true, { tools: ["files_*"] }, { tools: ["files_delete"] }],
+    [true, { tools: ["files_*"] }, { tools: ["files_delete*", "files_move"] }],
+    [true, { tools: ["*_delete"] }, { tools: ["*all_delete"] }],
+    [true, { tools: ["*_delete"] }, { tools: ["files_delete"] }],
+    [true, { tools: ["a", "b"] }, { tools: ["b"] }],
+    [true, { annotations: { destructiveHint: true } }, { tools: ["x"], annotations: { destructiveHint: true, openWorldHint: false } }],
+    [true, { prompts: ["*"] }, { prompts: ["x*"] }],
+    [true, { tools: ["*"], prompts: ["x"] }, { tools: ["t"], prompts: ["x"] }],
+    // What a tool that says nothing of itself counts as is no reason to take it for every tool.
+    [false, { annotations: { destructiveHint: true } }, {}],
+    [false, { annotations: { destructiveHint: true } }, { annotations: { destructiveHint: false } }],
+    [false, { annotations: { destructiveHint: true } }, { annotations: { readOnlyHint: false } }],
+    [false, { when: "args.x == 1" }, {}],
+    [false, {}, { prompts: ["x"] }],
+    [false, { tools: ["*"] }, { tools: ["x"], prompts: ["x"] }],
+    [false, { prompts: ["*"] }, { tools: ["x"] }],
+    [false, { tools: ["files_*"] }, { tools: ["files_delete", "mail_send"] }],
+    [false, { tools: ["files_*"] }, { tools: ["*_delete"] }],
+    [false, { tools: ["files_*"] }, { tools: ["files*"] }],
+    [false, { tools: ["*_delete"] }, { tools: ["x_*"] }],
+    [false, { tools: ["files_delete"] }, { tools: ["files_*"] }],
+    [false, { tools: ["files_"] }, { tools: ["FILES_"] }],
+  ])("%s: %j before %j", (isProblem, first, second) => {
+    const read = readRules({
+      default: "allow",
+      rules: [
+        { name: "other", tools: ["other"], action: "deny" },
+        { name: "first", ...first, action: "allow" },
+        { name: "second", ...second, action: "deny" },
+      ],
+    });
+    const problems = isProblem ? ["rules[2] (second): never decides, because first before it fits every call that it fits"] : undefined;
+    expect("problems" in read ? read.problems : undefined).toEqual(problems);
+  });
+});
+
+test.each<[JsonObject | undefined, JsonObject, boolean]>([
+  [undefined, { destructiveHint: true }, true],
+  [{}, { destructiveHint: true, readOnlyHint: false, idempotentHint: false, openWorldHint: true }, true],
+  // As the files server says of what only reads. The other hints are about tools that are not read-only.
+  [{ readOnlyHint: true, openWorldHint: false }, { destructiveHint: true }, false],
+  [{ readOnlyHint: true }, { destructiveHint: false, idempotentHint: true, openWorldHint: true }, true],
+  [{ readOnlyHint: true, destructiveHint: true }, { destructiveHint: true }, true],
+  [{ readOnlyHint: "true" }, { destructiveHint: true }, true],
+  [{ destructiveHint: null }, { destructiveHint: true }, true],
+  [{ destructiveHint: false }, { destructiveHint: true }, false],
+  [{ house: true }, { house: true }, true],
+  [{}, { house: true }, false],
+])("a tool that says %j of itself is one that a rule about %j fits: %s", (annotations, about, fits) => {
+  const read = rules({ default: "allow", rules: [{ name: "a", annotations: about as Record<string, boolean>, action: "deny" }] });
+  expect(read.decide(tool("t", annotations && { annotations }), {}, ADA).type).toBe(fits ? "deny" : "allow");
+});
+
+test("a condition sees what a tool says beside its annotations, such as the tags of FastMCP", () => {
+  const when = "has(tool.meta.fastmcp) && 'admin' in tool.meta.fastmcp.tags";
+  const read = rules({ default: "allow", rules: [{ name: "a", when, ...COLLEAGUE }] });
+  const of = (tags: string[]) => read.decide(tool("t", { meta: { fastmcp: { tags } } }), {}, ADA).type;
+  expect([of(["admin", "x"]), of([]), read.decide(tool("t"), {}, ADA).type]).toEqual(["approve", "allow", "allow"]);
+});
+
+test("a rule that does not say how long it waits waits a day, or as long as questions of the deployment may", () => {
+  const config = { default: "allow", rules: [{ name: "a", ...COLLEAGUE }] };
+  const waits = (askTimeoutMaxMs: number) => (readRules(config, { askTimeoutMaxMs }) as Rules).decide(tool("t"), {}, ADA);
+  expect([waits(7 * 86_400_000), waits(3_600_000)]).toMatchObject([{ timeoutMs: 86_400_000 }, { timeoutMs: 3_600_000 }]);
 });
 
 test("all problems are reported at once", () => {
@@ -333,7 +404,7 @@ test("all problems are reported at once", () => {
       { name: "a", action: "deny", by: "tenant" },
     ],
   });
-  expect("problems" in read && read.problems).toHaveLength(6);
+  expect("problems" in read && read.problems).toHaveLength(5);
 });
 
 test("a condition with a loop is not evaluated over more values than it may look at", () => {
@@ -388,7 +459,7 @@ describe("no arguments make a condition take long: it is refused, or decided, at
 
 test("there may be as many rules, and a condition may be as long, as the bounds say, and not one more", () => {
   const of = (count: number) =>
-    readRules({ default: "deny", rules: Array.from({ length: count }, (_, i) => ({ name: `r${i}`, tools: ["x"], action: "allow" })) });
+    readRules({ default: "deny", rules: Array.from({ length: count }, (_, i) => ({ name: `r${i}`, tools: [`x${i}`], action: "allow" })) });
   const long = (length: number) =>
     readRules({
       default: "deny",

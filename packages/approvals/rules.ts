@@ -213,10 +213,10 @@ export function readRules(
     seen.add(given.name);
     return readRule(given, { say, askTimeoutMaxMs });
   });
-  const everything = rules.findIndex((each) => each.when === undefined && each.fits(ANY_TOOL));
-  if (everything !== -1 && everything < rules.length - 1) {
-    const { name } = rules[everything] as Read;
-    problems.push(`rules[${everything + 1}]: never decides, because the rule before it (${name}) fits every call`);
+  for (const [index, given] of parsed.data.rules.entries()) {
+    const before = parsed.data.rules.slice(0, index).find((each) => each.when === undefined && coversAll(each, given));
+    if (before)
+      problems.push(`rules[${index}] (${given.name}): never decides, because ${before.name} before it fits every call that it fits`);
   }
   if (problems.length > 0) return { problems };
   const byDefault: Decision =
@@ -256,19 +256,15 @@ export function readRules(
   };
 }
 
-/** Fits only what fits every tool. */
-const ANY_TOOL = { kind: "tool", name: "", annotations: undefined } as unknown as Tool;
-
 interface Reading {
   readonly say: (field: string, what: string) => void;
   readonly askTimeoutMaxMs: number;
 }
 
-function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Reading): Read {
+function readRule(given: Given, { say, askTimeoutMaxMs }: Reading): Read {
   const {
     name,
     title = `Rule ${name}`,
-    tools,
     prompts,
     annotations,
     action,
@@ -309,6 +305,10 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
   } else if (by !== "tenant" && Object.keys(by).length === 0) {
     say("by", "names nobody");
   }
+  for (const key of Object.keys(annotations ?? {})) {
+    const meant = misspelt(key);
+    if (meant !== undefined) say("annotations", `has ${JSON.stringify(key)}, which no tool says of itself; it is written ${meant}`);
+  }
   if (prompts && annotations) say("annotations", "cannot be combined with `prompts`, which have none");
   if (action !== "deny" && reason !== undefined) say("reason", 'belongs to `action: "deny"`');
   let timeoutMs = Math.min(TIMEOUT_MS, askTimeoutMaxMs);
@@ -338,7 +338,8 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
   }
   const audience = { to: by as "tenant" | Addressees, ...(not && { not }), ...(quorum !== undefined && { quorum }) } as Audience & Json;
   const about = readAbout(given, { audience, timeoutMs, say });
-  const matchers = { tool: tools?.map(matcherOf), prompt: prompts?.map(matcherOf) };
+  const names = namesIn(given);
+  const matchers = { tool: names.tool.map(matcherOf), prompt: names.prompt.map(matcherOf) };
   const version = versionOf(given);
   return {
     name,
@@ -346,9 +347,8 @@ function readRule(given: z.output<typeof rule>, { say, askTimeoutMaxMs }: Readin
     when,
     tests: given.tests as Tests | undefined,
     isAllowing: action === "allow",
-    // Without names, a rule is about every tool, and no prompt.
     fits: (called) =>
-      (matchers[called.kind]?.some((matches) => matches(called.name)) ?? (called.kind === "tool" && !prompts)) &&
+      matchers[called.kind].some((matches) => matches(called.name)) &&
       Object.entries(annotations ?? {}).every(([key, value]) => called.kind === "tool" && hintOf(called, key) === value),
     decide(digest) {
       if (action === "allow") return { type: "allow", rule: name };
@@ -431,11 +431,40 @@ function readStanding({ for: given, uses }: { readonly for: string; readonly use
   return { forMs, uses };
 }
 
-/** A tool without the annotation counts as the specification says: not read-only, destructive, not idempotent, open (2025-11-25, schema). */
+/** A tool without the annotation counts as the specification says (2025-11-25, schema); two of them say something only of tools that are not read-only. */
 function hintOf({ annotations }: Tool, key: string): unknown {
-  return annotations?.[key] ?? HINTS[key];
+  return annotations?.[key] ?? (annotations?.["readOnlyHint"] === true ? OF_READS : HINTS)[key];
 }
 const HINTS: Readonly<Record<string, boolean>> = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true };
+const OF_READS: typeof HINTS = { ...HINTS, destructiveHint: false, idempotentHint: true };
+
+/** The name that somebody has misspelt, such as `readonly`: such a rule would fit no tool. */
+function misspelt(key: string): string | undefined {
+  const bare = (text: string) => text.toLowerCase().replaceAll(/[^a-z]|hint$/g, "");
+  return Object.hasOwn(HINTS, key) ? undefined : Object.keys(HINTS).find((hint) => bare(hint) === bare(key));
+}
+
+type Given = z.output<typeof rule>;
+
+/** What a rule is about: without names, every tool and no prompt. */
+function namesIn({ tools, prompts }: Given): { readonly tool: readonly string[]; readonly prompt: readonly string[] } {
+  return { tool: tools ?? (prompts ? [] : ["*"]), prompt: prompts ?? [] };
+}
+
+/** Whether `one` fits everything that `other` may fit, as far as both say so without a condition. */
+function coversAll(one: Given, other: Given): boolean {
+  const { annotations: wanted = {} } = one;
+  if (!Object.entries(wanted).every(([key, value]) => other.annotations?.[key] === value)) return false;
+  const [wide, narrow] = [namesIn(one), namesIn(other)];
+  return (["tool", "prompt"] as const).every((kind) => narrow[kind].every((name) => wide[kind].some((each) => covers(each, name))));
+}
+
+/** Whether a pattern fits each name that another one fits. */
+function covers(wide: string, narrow: string): boolean {
+  if (wide === "*" || wide === narrow) return true;
+  if (wide.endsWith("*")) return !narrow.startsWith("*") && narrow.startsWith(wide.slice(0, -1));
+  return wide.startsWith("*") && !narrow.endsWith("*") && narrow.endsWith(wide.slice(1));
+}
 
 function matcherOf(text: string): (name: string) => boolean {
   if (text.endsWith("*")) return (name) => name.startsWith(text.slice(0, -1));
@@ -455,11 +484,11 @@ function unjudged(when: Condition | undefined, { membership }: Caller): { readon
 type Input = Omit<ConditionInput, "args"> & { readonly args: JsonObject | undefined };
 
 function inputOf(called: Called, args: JsonObject, { principal, person = "", tenant = "", membership }: Caller): Input {
-  const { name, version = "" } = called;
+  const { name, version = "", meta = {} } = called;
   const annotations = called.kind === "tool" ? (called.annotations ?? {}) : {};
   return {
     args: withDefaults(called, args),
-    tool: { name, version, annotations },
+    tool: { name, version, annotations, meta },
     caller: { id: principal, person, tenant, ...(typeof membership === "object" && membership) },
   };
 }
