@@ -53,10 +53,10 @@ export interface RunningServer {
 export async function startServer(config: ServerConfig, shared?: Telemetry): Promise<RunningServer> {
   const log = createLogger("server", config.logLevel);
   const catalogue = authored(await loadCatalogue(config.tools));
-  const gate = await openGate({ ...config.rules, log });
   const { allowedHosts } = config;
   const telemetry =
     shared ?? (await createTelemetry(config.telemetry, { process: "server", version: VERSION, allowedHosts, withLogFields }));
+  const gate = await openGate({ ...config.rules, showVersion: telemetry.showRules, log });
   const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
   let upstreams: OfferedUpstreams | undefined;
   let stopSweeping: (() => void) | undefined;
@@ -87,7 +87,8 @@ export async function startServer(config: ServerConfig, shared?: Telemetry): Pro
       claims: redis.claims,
       room: redis.memory,
       approvals: redis.approvals,
-      standing: redis.standing,
+      // Nothing gives or uses them without rules.
+      ...(config.rules.file !== undefined && { standing: redis.standing }),
       snoozes: redis.snoozes,
       ...(config.oauth.length > 0 && { grants: redis.keptGrants.sealedBy(depositSeal(secrets)) }),
       ...(files && { files }),

@@ -49,7 +49,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
   const telemetry =
     shared ?? (await createTelemetry(config.telemetry, { process: "worker", version: VERSION, allowedHosts, withLogFields }));
   const loaded = authored(await loadCatalogue(config.tools));
-  const gate = await openGate({ ...config.rules, log });
+  const gate = await openGate({ ...config.rules, showVersion: telemetry.showRules, log });
   const own = telemetry.watchCatalogue(loaded);
   const redis = await connectRedis(config.redis, { log, telemetry: telemetry.tracing?.bullmq });
   const scope = createScope();

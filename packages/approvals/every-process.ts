@@ -32,6 +32,8 @@ export interface OpenGate {
   readonly secretNames?: readonly string[];
   /** See PARLEY_TOOL_APPROVAL. */
   readonly usesProposedNames?: boolean;
+  /** Told of the version by which the process decides, now and after each change: processes that differ decide differently. */
+  readonly showVersion?: (version: string) => void;
   readonly log: Log;
 }
 
@@ -44,9 +46,17 @@ export interface OpenedGate {
 }
 
 /** Throws RulesError with all problems of the file. Without a file there is a gate as well, for tasks that were stopped while there was one. */
-export async function openGate({ file, askTimeoutMaxMs, secretNames = [], usesProposedNames = false, log }: OpenGate): Promise<OpenedGate> {
+export async function openGate({
+  file,
+  askTimeoutMaxMs,
+  secretNames = [],
+  usesProposedNames = false,
+  showVersion,
+  log,
+}: OpenGate): Promise<OpenedGate> {
   const opened = file === undefined ? undefined : (await import("./rules-file.ts")).openRulesFile(file, { askTimeoutMaxMs });
-  const stopWatching = opened?.watch({ log });
+  const stopWatching = opened?.watch({ log, changed: ({ version }) => showVersion?.(version) });
+  showVersion?.(opened?.current().version ?? "none");
   const options = { rules: () => opened?.current() ?? NO_RULES, stopped: reportTo(log), secretNames, usesProposedNames };
   return {
     wrap(catalogues, recorders) {

@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -67,7 +68,8 @@ test("a change takes effect; what is invalid, or gone, leaves the last valid rul
   };
   await put(ALLOW);
   const rules = openRulesFile(file);
-  const stop = rules.watch({ log: log as unknown as Log, everyMs: 10 });
+  const versions: string[] = [];
+  const stop = rules.watch({ log: log as unknown as Log, everyMs: 10, changed: ({ version }) => void versions.push(version) });
   const verdict = () => rules.current().decide({ name: "x" } as Tool, {}, { principal: "ada" }).type;
   try {
     expect(verdict()).toBe("allow");
@@ -86,6 +88,32 @@ test("a change takes effect; what is invalid, or gone, leaves the last valid rul
       "rules for approvals are invalid, the last valid ones stay in effect",
       "rules for approvals have changed",
     ]);
+    expect(versions).toEqual([DENY, ALLOW].map((text) => parseRules("f", text).version));
+  } finally {
+    stop();
+  }
+});
+
+test("what one reading finds, and the next does not, never takes effect: half of a file may be valid", async () => {
+  let parsed = 0;
+  const options = {
+    get askTimeoutMaxMs() {
+      parsed += 1;
+      // While the new file is read for the first time, it changes again.
+      if (parsed > 1) writeFileSync(file, parsed % 2 === 0 ? ALLOW : DENY);
+      return 86_400_000;
+    },
+  };
+  const told: unknown[] = [];
+  const log = { info: (_: object, text: string) => void told.push(text), error: (_: object, text: string) => void told.push(text) };
+  await put(ALLOW);
+  const rules = openRulesFile(file, options);
+  const before = rules.current().version;
+  const stop = rules.watch({ log: log as unknown as Log, everyMs: 5, changed: (now) => void told.push(now) });
+  try {
+    await put(DENY);
+    await expect.poll(() => parsed).toBeGreaterThan(6);
+    expect([rules.current().version, told]).toEqual([before, []]);
   } finally {
     stop();
   }

@@ -12,7 +12,7 @@ export interface RulesFile {
   /** The rules in effect. */
   current(): Rules;
   /** Follows changes. Returns a function that stops this. */
-  watch(watching: { readonly log: Log; readonly everyMs?: number }): () => void;
+  watch(watching: { readonly log: Log; readonly everyMs?: number; readonly changed?: (rules: Rules) => void }): () => void;
 }
 
 /** Lists every problem of the file, one per line. */
@@ -34,7 +34,7 @@ export function openRulesFile(file: string, options: ReadRules = {}): RulesFile 
   let rules = parseRules(file, first, options);
   return {
     current: () => rules,
-    watch({ log, everyMs = READ_EVERY_MS }) {
+    watch({ log, everyMs = READ_EVERY_MS, changed }) {
       // What was read last, and what it says if it is valid. Parsing fifty conditions blocks the process for a moment: only what has changed is.
       let seen: { readonly text?: string; readonly rules?: Rules } = { text: first, rules };
       let lastProblem = "";
@@ -60,6 +60,7 @@ export function openRulesFile(file: string, options: ReadRules = {}): RulesFile 
           lastProblem = "";
           if (isStopped || read.version === rules.version || !isWhole) return;
           rules = read;
+          changed?.(read);
           log.info({ version: read.version, dryRun: read.isDryRun }, "rules for approvals have changed");
         } catch (error) {
           if (!(error instanceof RulesError)) throw error;

@@ -186,6 +186,11 @@ export function createMetrics() {
 
     // Front ends and workers.
     redis: histogram("parley_redis_seconds", "Round trips of the task store to Redis, by operation.", FAST, ["operation"]),
+    rules: gauge(
+      "parley_rules_info",
+      "Always 1; the label shows the version of the rules for approvals by which the process decides (none without a file).",
+      ["version"],
+    ),
     build: gauge("parley_build_info", "Always 1; the labels show the version and the kind of process.", ["version", "process"]),
   };
 }

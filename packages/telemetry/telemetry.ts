@@ -34,6 +34,8 @@ export interface Telemetry {
   watchStore(store: TaskStore): TaskStore;
   /** Returns the catalogue with the steps of tools in the task's trace. */
   watchCatalogue(catalogue: Catalogue): Catalogue;
+  /** Shows by which rules for approvals the process decides. */
+  showRules(version: string): void;
   /** Calls `refresh` whenever metrics are about to be read. If it rejects, the other metrics are read all the same. */
   beforeReading(refresh: () => Promise<void>): void;
   /** Adds a check to /readyz of the operator's port. */
@@ -80,6 +82,10 @@ export async function createTelemetry(settings: TelemetrySettings, options: Tele
         for (const code of ALERTED) metrics?.errors.inc({ tool, code }, 0);
       }
       return tracing ? watchedSteps(catalogue, tracing) : catalogue;
+    },
+    showRules(version) {
+      metrics?.rules.reset();
+      metrics?.rules.set({ version }, 1);
     },
     beforeReading: (refresh) => void refreshes.push(refresh),
     readyWhen: (check) => void checks.push(check),

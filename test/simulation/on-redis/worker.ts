@@ -36,6 +36,7 @@ const telemetry: Telemetry = {
     return watched.store;
   },
   watchCatalogue: (catalogue) => catalogue,
+  showRules: () => undefined,
   beforeReading: () => undefined,
   readyWhen: () => undefined,
   open: () => Promise.resolve(undefined),
