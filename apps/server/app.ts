@@ -6,6 +6,7 @@
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /asks: pages for people
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /inbox: what is asked of a person
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /accounts: the access that people granted for later calls
+ *                                                       ├─▶ served host ─▶ authenticated ─▶ /approvals: approvals that hold for later calls
  *                                                       ├─▶ served host ─▶ authenticated ─▶ /oauth/callback, /returns: people who return
  *                                                       ├─▶ /events: other systems, by the token in the address
  *                                                       └─▶ trusted callers ─▶ authenticated ─▶ /play/api, /api/v1
@@ -50,6 +51,7 @@ import { sendProblem } from "./routes/api/problems.ts";
 import { apiReference } from "./routes/api/reference.ts";
 import { apiRoute } from "./routes/api/route.ts";
 import { accountsRoute } from "./routes/accounts/route.ts";
+import { approvalsRoute } from "./routes/approvals/route.ts";
 import { home } from "./routes/home/route.ts";
 import { inboxRoute } from "./routes/inbox/route.ts";
 import { playAccount } from "./routes/login/play-account.ts";
@@ -260,6 +262,15 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       accountsRoute(scope, { frontEnd, addresses, signatures: signatures(keys), visitors, oauth });
     });
   }
+  const hasApprovals = services.standing !== undefined && visitors.ticket === undefined;
+  if (hasApprovals) {
+    await register("approvals", async (scope) => {
+      securityHeaders(scope, PAGE_HEADERS);
+      servedHost(scope, trusted);
+      visited(scope, visitors, log);
+      approvalsRoute(scope, { frontEnd, addresses, signatures: signatures(keys), visitors });
+    });
+  }
   await register("callback", async (scope) => {
     securityHeaders(scope, PAGE_HEADERS);
     servedHost(scope, trusted);
@@ -283,7 +294,14 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   await register("home", async (scope) => {
     securityHeaders(scope, PLAIN_PAGE_HEADERS);
     servedHost(scope, trusted);
-    home(scope, { resourceUrl, playground, needsToken: resource !== undefined, hasAccounts, hasInbox: visitors.ticket === undefined });
+    home(scope, {
+      resourceUrl,
+      playground,
+      needsToken: resource !== undefined,
+      hasAccounts,
+      hasApprovals,
+      hasInbox: visitors.ticket === undefined,
+    });
   });
   await register("pages", async (scope) => {
     servedHost(scope, trusted);

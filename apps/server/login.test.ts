@@ -325,10 +325,10 @@ test("a login of another account returns to pages of this server only", async ()
     expect([back, (await get(`/login?${new URLSearchParams({ back }).toString()}`)).status]).toEqual([back, 401]);
   expect((await get("/login")).status).toBe(401);
   expect(jar.size).toBe(0);
-  for (const back of ["/accounts", "//evil.example/asks/x", "https://evil.example/asks/x", "/asks/x\r\nset-cookie: a=b"]) {
+  for (const back of ["/accounts", "/approvals", "//evil.example/asks/x", "https://evil.example/asks/x", "/asks/x\r\nset-cookie: a=b"]) {
     const away = await get(`/login?${new URLSearchParams({ back }).toString()}`);
     const returned = await get(`/login/callback?code=c&state=${stateOf(away)}`);
-    expect(returned.headers.get("location")).toMatch(/^http:\/\/localhost:3000\/below\/(accounts$|asks\/x)/);
+    expect(returned.headers.get("location")).toMatch(/^http:\/\/localhost:3000\/below\/(accounts$|approvals$|asks\/x)/);
     expect(returned.headers.get("set-cookie")).not.toContain("a=b");
   }
   expect(logged.filter(({ message }) => message === "request failed")).toEqual([]);

@@ -98,6 +98,7 @@ export * from "./use-cases/next-ask.ts";
 export * from "./use-cases/receive-event.ts";
 export * from "./use-cases/fresh-token.ts";
 export * from "./use-cases/own-grants.ts";
+export * from "./use-cases/own-standing.ts";
 export * from "./use-cases/cancel-task.ts";
 export * from "./use-cases/run-task.ts";
 export * from "./use-cases/suspects.ts";

@@ -11,6 +11,8 @@ import type { Ask, Services, Task, TaskStore, WakeUps } from "@parley/core";
 export const ASKS_PATH = "/asks";
 /** The page on which people see the access that they granted for later calls (routes/accounts). */
 export const ACCOUNTS_PATH = "/accounts";
+/** The page of approvals that hold for later calls, and of how people decide (routes/approvals). */
+export const APPROVALS_PATH = "/approvals";
 
 /** What is asked of a person, in one list (routes/inbox). */
 export const INBOX_PATH = "/inbox";

@@ -1,6 +1,7 @@
 import { ParleyError } from "@parley/core";
 import { createOauthProviders, type Login } from "@parley/identity";
 import Fastify, { type FastifyInstance, type HTTPMethods } from "fastify";
+import { createMemoryStandingApprovals } from "@parley/core/memory";
 import { describe, expect, test } from "vitest";
 import { callerNamed, deploy } from "../deployment.fixture.ts";
 import type { Authenticate } from "../front-end/caller.ts";
@@ -75,6 +76,7 @@ async function front(authenticate: Authenticate, { playground = true } = {}) {
     resource,
     visitors: { authenticate, ticket: undefined },
     login,
+    standing: createMemoryStandingApprovals(),
     oauth: createOauthProviders([], Date.now),
     playground,
   });
@@ -112,13 +114,14 @@ describe("a front end", () => {
     expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD", "DELETE"].map((method) => ({ method, url: "/mcp" }))));
     expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD"].map((method) => ({ method, url: "/asks/:taskId/*" }))));
     expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD"].map((method) => ({ method, url: "/accounts" }))));
+    expect(guarded).toEqual(expect.arrayContaining(["POST", "GET", "HEAD"].map((method) => ({ method, url: "/approvals" }))));
     expect(guarded).toContainEqual({ method: "GET", url: "/oauth/callback/:provider" });
     expect(guarded).toContainEqual({ method: "GET", url: "/returns/:state" });
     expect(guarded).toEqual(expect.arrayContaining(["GET", "HEAD"].map((method) => ({ method, url: "/play/api/tasks/:taskId/timeline" }))));
     for (const route of guarded) {
       const refused = await send(route);
       expect({ ...route, status: refused.statusCode }).toEqual({ ...route, status: 401 });
-      if (/^\/(asks|inbox|accounts|oauth|returns)/.test(route.url))
+      if (/^\/(asks|inbox|accounts|approvals|oauth|returns)/.test(route.url))
         expect(refused.headers["content-type"]).toBe("text/html; charset=utf-8");
       else if (route.url.startsWith("/api") && route.method !== "HEAD") expect(refused.json()).toMatchObject({ detail: "who are you?" });
       else if (route.method !== "HEAD") expect(refused.json()).toMatchObject({ error: { message: "who are you?" } });

@@ -1,6 +1,6 @@
 /** What became of the calls that rules made wait for approval. */
 import type { ReportedRule } from "@parley/approvals";
-import { APPROVAL_DAYS_MAX, type Caller, lackedScopes, noteAudit, SCOPES, type StandingApproval } from "@parley/core";
+import { APPROVAL_DAYS_MAX, endOwnStanding, lackedScopes, ownStanding, SCOPES, type StandingApproval } from "@parley/core";
 import { z } from "zod";
 import { DOOR, operation, type Operation } from "./operation.ts";
 import { Refused } from "./problems.ts";
@@ -109,9 +109,9 @@ export const APPROVAL_OPERATIONS: readonly Operation[] = [
     result: named("StandingApprovals", z.object({ approvals: z.array(standingApproval) })),
     async handle({ frontEnd: { services }, caller }) {
       const { standing, clock } = services;
-      const all = (await standing?.list({ tenant: caller.tenant, nowMs: clock.now() })) ?? [];
       const isOperator = lackedScopes(caller.scopes, [SCOPES.administer]).length === 0;
-      return { approvals: all.filter((each) => isOperator || concerns(each, caller)).map(standingShown) };
+      const all = isOperator ? await standing?.list({ tenant: caller.tenant, nowMs: clock.now() }) : await ownStanding(services, caller);
+      return { approvals: (all ?? []).map(standingShown) };
     },
   }),
   operation({
@@ -127,25 +127,12 @@ export const APPROVAL_OPERATIONS: readonly Operation[] = [
     result: named("RevocationReceipt", z.object({ receipt: z.enum(["revoked"]) })),
     refusals: { 404: "There is no such standing approval, or the caller may not see it" },
     async handle({ frontEnd: { services }, caller, params: { id } }) {
-      const { standing, clock } = services;
-      const all = (await standing?.list({ tenant: caller.tenant, nowMs: clock.now() })) ?? [];
-      const found = all.find((each) => each.id === id && concerns(each, caller));
-      if (!standing || !found || !(await standing.revoke({ tenant: caller.tenant, id })))
+      if (!(await endOwnStanding(services, { caller, door: DOOR, id })))
         throw new Refused({ status: 404, detail: "there is no such standing approval" });
-      noteAudit(services, { caller, door: DOOR }, () => ({ action: "approval", did: "revoked", ...ofStanding(found) }));
       return { receipt: "revoked" as const };
     },
   }),
 ];
-
-/** Who may see and revoke it. A rule names who approves, so a colleague of theirs is no approver of this call. */
-function concerns({ principal, by }: StandingApproval, caller: Caller): boolean {
-  return principal === caller.principal || by === caller.principal;
-}
-
-function ofStanding({ id, rule, tool }: StandingApproval) {
-  return { standing: id, rule, tool: `tool ${tool}` };
-}
 
 function standingShown({ id, rule, title, tool, principal, by, grantedAtMs, untilMs, uses, left }: StandingApproval) {
   return { id, rule, title, tool, caller: principal, by, grantedAt: timeOf(grantedAtMs), until: timeOf(untilMs), uses, left };

@@ -3,9 +3,9 @@ import { type ContextPart, diffLines } from "@parley/core";
 import type { Texts } from "../../texts/en.ts";
 import { type Html, markup } from "./html.ts";
 
-export function contextView(texts: Texts, context: readonly ContextPart[]): Html | undefined {
+export function contextView(texts: Texts, context: readonly ContextPart[], label = texts.question.context): Html | undefined {
   if (context.length === 0) return undefined;
-  return markup`<section class="context" aria-label="${texts.question.context}">${context.map((part) => partView(texts, part))}</section>`;
+  return markup`<section class="context" aria-label="${label}">${context.map((part) => partView(texts, part))}</section>`;
 }
 
 function partView({ question }: Texts, part: ContextPart): Html {

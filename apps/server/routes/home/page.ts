@@ -12,9 +12,10 @@ export interface HomePage {
   /** Whether people find their questions at /inbox. */
   readonly hasInbox: boolean;
   readonly hasAccounts: boolean;
+  readonly hasApprovals: boolean;
 }
 
-export function homePage({ reader, endpoint, playground, needsToken, hasInbox, hasAccounts }: HomePage): string {
+export function homePage({ reader, endpoint, playground, needsToken, hasInbox, hasAccounts, hasApprovals }: HomePage): string {
   const { texts } = reader;
   const { home } = texts;
   const protocol = markup`<a href="https://modelcontextprotocol.io">Model Context Protocol</a>`;
@@ -38,6 +39,7 @@ ${
     : markup`<p class="quiet">${say(home.playOff, { setting: markup`<code>PARLEY_PLAYGROUND</code>` })}</p>`
 }
 ${hasInbox ? markup`<h2>${home.asked}</h2>\n<p>${say(home.inboxNote, { inbox: markup`<a href="inbox">${home.inbox}</a>` })}</p>` : undefined}
+${hasApprovals ? markup`<p>${say(home.approvalsNote, { approvals: markup`<a href="approvals">${texts.approvals.title}</a>` })}</p>` : undefined}
 <h2>${home.connect}</h2>
 <p>${home.endpoint}</p>
 ${block(home.endpointLabel, endpoint)}

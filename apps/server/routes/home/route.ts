@@ -11,22 +11,22 @@ export interface Home {
   readonly needsToken: boolean;
   /** Whether people can see and remove access that they granted. */
   readonly hasAccounts: boolean;
+  /** Whether approvals may hold for later calls, and people see theirs. */
+  readonly hasApprovals: boolean;
   /** Whether the address of the inbox needs no ticket. */
   readonly hasInbox: boolean;
 }
 
 const ACCEPTS_HTML = /(?:^|,)\s*(?:text\/html|application\/xhtml\+xml)\s*(?:[;,]|$)/i;
 
-export function home(scope: FastifyInstance, { resourceUrl, playground, needsToken, hasAccounts, hasInbox }: Home): void {
+export function home(scope: FastifyInstance, { resourceUrl, playground, needsToken, ...has }: Home): void {
   const endpointOf = ({ headers }: FastifyRequest) => resourceUrl ?? `http://${headers.host}/mcp`;
 
   scope.get("/", (request, reply) => {
     const endpoint = endpointOf(request);
     void reply.header("vary", "Accept, Accept-Language, Host");
     if (ACCEPTS_HTML.test(request.headers.accept ?? "")) {
-      return reply
-        .type("text/html; charset=utf-8")
-        .send(homePage({ reader: readerOf(request), endpoint, playground, needsToken, hasInbox, hasAccounts }));
+      return reply.type("text/html; charset=utf-8").send(homePage({ reader: readerOf(request), endpoint, playground, needsToken, ...has }));
     }
     // If every Host is served, the Host header may not be a valid host name. The playground then has no URL.
     const play = playground ? URL.parse("play/", endpoint) : null;

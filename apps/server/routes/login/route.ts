@@ -16,7 +16,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Authenticate } from "../../front-end/caller.ts";
 import { clientAddress } from "../../front-end/client-address.ts";
 import type { FrontEnd } from "../../front-end/front-end.ts";
-import { ACCOUNTS_PATH, ASKS_PATH, INBOX_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
+import { ACCOUNTS_PATH, APPROVALS_PATH, ASKS_PATH, INBOX_PATH, type PageAddresses } from "../../front-end/page-addresses.ts";
 import { queryOf } from "../../front-end/query.ts";
 import type { Visitors } from "../../front-end/visitors.ts";
 import { formBodies, isOwnForm, notice, showErrors } from "../asks/every-page.ts";
@@ -94,8 +94,9 @@ function otherAccount(login: Login, back: string): string {
 /** The page of this server that `back` names. Throws LOGIN_REFUSED if there is nothing on it for another account. */
 function pageIn(query: string): string {
   const page = URL.parse(new URLSearchParams(query).get("back") ?? "", "http://page");
-  const isPage = page?.pathname === ACCOUNTS_PATH || page?.pathname === INBOX_PATH || page?.pathname.startsWith(`${ASKS_PATH}/`) === true;
-  if (!isPage) throw new ParleyError("LOGIN_REFUSED", "there is no such page to return to");
+  const path = page?.pathname ?? "";
+  const isPage = [ACCOUNTS_PATH, APPROVALS_PATH, INBOX_PATH].includes(path) || path.startsWith(`${ASKS_PATH}/`);
+  if (!page || !isPage) throw new ParleyError("LOGIN_REFUSED", "there is no such page to return to");
   return `${page.pathname}${page.search}`;
 }
 
