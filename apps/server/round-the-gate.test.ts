@@ -366,14 +366,25 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     rpc(front, "tools/call", { name: "early", arguments: {}, inputResponses: { [APPROVAL]: YES } }, { principal: "ann" }),
   "an answer that comes with a call of a tool that takes none": ({ front }) =>
     rpc(front, "tools/call", { name: "wire", arguments: {}, inputResponses: { [APPROVAL]: YES } }, { principal: "ann" }),
-  "the caller's own answer": async ({ call, front }) => {
-    const { result } = await call("wire");
-    const taskId = result?.["taskId"];
+  "the caller's own answer": async ({ call, front, openAsk }) => {
+    await call("wire");
+    const { taskId } = await openAsk();
     return await rpc(front, "tasks/update", { taskId, inputResponses: { [APPROVAL]: YES } }, { principal: "ann" });
   },
   "the caller's own answer, by the API": async ({ call, openAsk, answer }) => {
     await call("wire");
     expect(await answer("ann", await openAsk())).toBe(403);
+  },
+  "the caller's own answer, in a batch of the API": async ({ call, front, openAsk }) => {
+    await call("wire");
+    const { taskId, key } = await openAsk();
+    for (const who of ["ann", "ann's other client", "eve", "umbrella"] as const) {
+      const body = JSON.stringify({ answers: [{ taskId, key, ...YES }] });
+      const headers = { "content-type": "application/json", "x-principal": who };
+      const response = await fetch(new URL("/api/v1/asks/batch", front.url), { method: "POST", headers, body });
+      const { receipts } = (await response.json()) as { receipts: { receipt: string }[] };
+      expect(receipts).toEqual([expect.objectContaining({ receipt: who === "ann" ? "forbidden" : "unknown" })]);
+    }
   },
   "the answer of the caller's other client": async ({ call, openAsk, answer }) => {
     await call("wire");
@@ -387,10 +398,14 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     await call("wire");
     expect(await answer("umbrella", await openAsk())).toBe(404);
   },
-  "the answer of the caller's model": async ({ call, front }) => {
+  "the answer of the caller's model": async ({ call, front, openAsk }) => {
     const { result } = await call("wire");
-    const args = { taskId: result?.["taskId"], question: APPROVAL, action: "accept", answer: {} };
-    await call("parley_answer", args);
+    await openAsk();
+    const args = { taskId: result?.["taskId"], question: APPROVAL, answer: {} };
+    const texts = [await call("parley_answer", { ...args, action: "accept" }), await call("parley_asks", args)].map(
+      ({ result: told }) => (told!["content"] as unknown as [{ text: string }])[0].text,
+    );
+    expect(texts).toEqual(["The question is for other people.", "The question is for other people."]);
     await call("parley_task", { taskId: result?.["taskId"] });
     return await rpc(front, "tasks/get", { taskId: result?.["taskId"] }, { principal: "ann" });
   },
@@ -437,9 +452,10 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     const client = await openSession(front, { principal: "ann" });
     await begun(client.request(front, "tools/call", { name: "wire", arguments: {} }));
   },
-  "a held call whose client answers whatever it can": async ({ front, begun }) => {
+  "a held call whose client answers whatever it can": async ({ front, begun, openAsk }) => {
     const client = await openSession(front, { principal: "ann" });
     await begun(client.request(front, "tools/call", { name: "wire", arguments: {} }));
+    await openAsk();
     for (const id of [1, APPROVAL, `task:${APPROVAL}`]) await client.reply(front, id, YES);
   },
   "a batch": async ({ front, begun }) => {
@@ -629,8 +645,14 @@ describe("after a colleague's yes", () => {
   });
 
   test("that stands, the same call of the same caller passes, and no other", async () => {
-    const { call, acted, restart } = await approved({ standing: "1 hour" });
+    const { call, acted, restart, front } = await approved({ standing: "1 hour" });
     await restart();
+    const listed = async (who: Who) => {
+      const response = await fetch(new URL("/api/v1/approvals/standing", front.url), { headers: { "x-principal": who } });
+      return ((await response.json()) as { approvals: object[] }).approvals;
+    };
+    expect([await listed("ann"), await listed("bob")]).toMatchObject(Array(2).fill([{ caller: "ann", by: "bob", tool: "wire" }]));
+    for (const who of ["umbrella", "eve", "ann's other client"] as const) expect(await listed(who), who).toEqual([]);
     expect(await call()).toBe(2);
     expect(await call({ principal: "ann's other client" })).toBe(2);
     expect(await call({ principal: "umbrella" })).toBe(2);

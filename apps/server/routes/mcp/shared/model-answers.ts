@@ -6,6 +6,7 @@ import {
   getOwnTask,
   isCounted,
   type JsonObject,
+  may,
   ParleyError,
   readAsk,
   type Receipt,
@@ -48,6 +49,8 @@ export async function takeAnswer(route: FrontEnd, exchange: Exchange, { taskId, 
   if (isCounted(caller)) await rates.take(caller, { answers: 1 });
   const task = await getOwnTask(services, { taskId, caller });
   const ask = task.asks.find((open) => open.key === key);
+  const ofOthers = task.asksOfOthers?.find((open) => open.key === key);
+  if (ofOthers && !may(caller, "answer", task, ofOthers)) return { type: "forbidden" };
   // It must not be answered unseen: what is not open cannot be judged, and may be opened by now.
   if (!ask) return isElsewhere(task, key) ? { type: "for_page", page: loginPageOf(route, { taskId, key }) } : await settled();
   if (!isForModel(ask, catalogue.tools.get(task.call.name))) return { type: "for_page", page: loginPageOf(route, { taskId, key }) };
