@@ -1,4 +1,5 @@
 /** What the lister of an upstream announces, at a server by the official SDK. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/client";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
@@ -22,10 +23,11 @@ const stopping: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const stop of stopping.splice(0)) await stop();
   vi.useRealTimers();
+  vi.restoreAllMocks();
 });
 
 /** `promptsError`: the code of the error that the server answers prompts/list with. */
-function connectorTo(offered: () => Offered, promptsError?: number): UpstreamConnector {
+function connectorTo(offered: () => Offered, promptsError?: () => number | undefined): UpstreamConnector {
   return {
     forget: () => undefined,
     sessionTasks() {
@@ -37,7 +39,8 @@ function connectorTo(offered: () => Offered, promptsError?: number): UpstreamCon
       const inputSchema = { type: "object" } as const;
       server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: offered().tools.map((name) => ({ name, inputSchema })) }));
       server.setRequestHandler(ListPromptsRequestSchema, () => {
-        if (promptsError !== undefined) throw Object.assign(new Error("no prompts now"), { code: promptsError });
+        const code = promptsError?.();
+        if (code !== undefined) throw Object.assign(new Error("no prompts now"), { code });
         return { prompts: offered().prompts.map((name) => ({ name })) };
       });
       server.setRequestHandler(ListResourcesRequestSchema, () => ({
@@ -72,7 +75,10 @@ function deployment() {
       const before = revision;
       const done = keepListed({
         upstream: upstream!,
-        connector: connectorTo(() => offered, promptsError),
+        connector: connectorTo(
+          () => offered,
+          () => promptsError,
+        ),
         deployment: "d",
         listings,
         lease: async () => true,
@@ -170,3 +176,66 @@ test("what a worker has written and not announced before it died is announced by
   // A process that lists much later cannot know.
   expect(await workers.listedBy({ tools: ["t"], prompts: [], resources: [] })).toEqual(["tools"]);
 });
+
+/** Keeps an upstream listed that is read again each second, until `when` holds. Returns how often tools were announced. */
+async function announcedUntil(
+  offered: () => Offered,
+  when: (reads: number, announced: number) => boolean,
+  promptsError?: () => number | undefined,
+) {
+  const [often] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com", refresh: "1ms" }] }));
+  const stops = new AbortController();
+  const lines: string[] = [];
+  let [reads, announced] = [0, 0];
+  const done = keepListed({
+    upstream: often!,
+    connector: connectorTo(() => offered(), promptsError),
+    deployment: "d",
+    listings: deployment().listings,
+    lease: async () => true,
+    announce: async ({ type }) => void (announced += type === "tools" ? 1 : 0),
+    log: { ...log, info: (fields, message) => void lines.push(`${message} ${JSON.stringify((fields as { leftOut?: unknown }).leftOut)}`) },
+    signal: stops.signal,
+    onStatus: () => void (reads += 1),
+  });
+  stopping.push(async () => {
+    stops.abort();
+    await done;
+  });
+  await until(() => when(reads, announced));
+  return { announced: () => announced, reads: () => reads, lines };
+}
+
+test("a list that fails every other time is reported in the log, and clients are told of no change", async () => {
+  let asked = 0;
+  const failing = () => ((asked += 1) % 2 === 0 ? -32603 : undefined);
+  const { announced, lines } = await announcedUntil(
+    () => ({ tools: ["t"], prompts: ["p"], resources: [] }),
+    (reads) => reads >= 4,
+    failing,
+  );
+  expect(announced()).toBe(1);
+  const fails = '["prompts are declared, but listing them fails with -32603"]';
+  expect(lines.slice(0, 3)).toEqual(["upstream listed []", `upstream listed ${fails}`, "upstream listed []"]);
+});
+
+test(
+  "an upstream with another list at each reading is told of five times at once, and then every half minute",
+  { timeout: 30_000 },
+  async () => {
+    const now = Date.now;
+    let skippedMs = 0;
+    vi.spyOn(Date, "now").mockImplementation(() => now() + skippedMs);
+    let read = 0;
+    const seen = await announcedUntil(
+      () => ({ tools: [`t${(read += 1)}`], prompts: [], resources: [] }),
+      (_reads, announced) => announced === 5,
+    );
+    await sleep(2_500);
+    expect(seen.announced()).toBe(5);
+    skippedMs = 30_000;
+    await until(() => seen.announced() === 6);
+    await sleep(1_500);
+    expect(seen.announced()).toBe(6);
+  },
+);

@@ -3,7 +3,8 @@
  * change, and periodically, which also detects that an upstream is down.
  *
  * An upstream that is down keeps its last list: its tools stay listed, and calls fail with the reason. The lists and calls of other upstreams are
- * unaffected. An upstream that announces changes constantly is read once per second at most.
+ * unaffected. An upstream that announces changes constantly is read once per second at most, and one whose lists differ each time less often: every
+ * change is announced to every client, which reads its lists again.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Announcement, Log } from "@parley/core";
@@ -30,6 +31,9 @@ export interface ListerDeps {
 
 /** Minimum time between two readings of one upstream, however often it announces changes. */
 const READ_EVERY_MIN_MS = 1_000;
+/** So many changes of one upstream are told at once, as when somebody works on its tools; then one each time that this has passed. */
+const CHANGES_AT_ONCE = 5;
+const CHANGE_EVERY_MS = 30_000;
 const LEASE_MS = 15_000;
 const RENEW_EVERY_MS = 5_000;
 /** Longer than it takes another process to get the lease of one that died, and to read the lists. */
@@ -40,6 +44,9 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   const { name, refreshMs } = upstream;
   let session: UpstreamSession | undefined;
   let last: string | undefined;
+  let lastLeftOut = "";
+  /** When the changes so far would have been told, one at a time. */
+  let changesToldMs = 0;
   let lastProblem: string | undefined;
   let isChanged = true;
   let nextReadMs = 0;
@@ -69,10 +76,24 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
     if (listing) await keep(listing);
   }
 
+  const isCalm = () => changesToldMs - Date.now() <= (CHANGES_AT_ONCE - 1) * CHANGE_EVERY_MS;
+
+  function note({ tools, prompts, resources, templates, leftOut }: Listing): void {
+    lastLeftOut = leftOut.join();
+    const counts = { tools: tools.length, prompts: prompts.length, resources: resources.length, templates: templates.length };
+    log.info({ upstream: name, ...counts, leftOut }, "upstream listed");
+  }
+
   async function keep(listing: Listing): Promise<void> {
-    const text = JSON.stringify(listing);
+    const { leftOut, ...offered } = listing;
+    const text = JSON.stringify(offered);
     // A lister that was stopped while it read has the list of an upstream that the file has changed since.
-    if (text === last || signal.aborted) return;
+    if (signal.aborted) return;
+    if (text === last) {
+      // Clients are offered the same. A list that fails every other time says so in the log, and nowhere else.
+      if (leftOut.join() !== lastLeftOut) note(listing);
+      return;
+    }
     const before = await stored();
     const changed = (["prompts", "resources"] as const).filter((type) => partOf(listing, type) !== partOf(before, type));
     // The process that wrote it may have died before it announced its changes.
@@ -80,9 +101,8 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
     const announced = new Set(isRecent ? [...(before.changed ?? []), ...changed] : changed);
     await deps.listings.write(name, JSON.stringify({ ...listing, atMs: Date.now(), changed } satisfies StoredListing));
     last = text;
-    const { tools, prompts, resources, templates, leftOut } = listing;
-    const counts = { tools: tools.length, prompts: prompts.length, resources: resources.length, templates: templates.length };
-    log.info({ upstream: name, ...counts, leftOut }, "upstream listed");
+    changesToldMs = Math.max(changesToldMs, Date.now()) + CHANGE_EVERY_MS;
+    note(listing);
     for (const type of ["tools", ...announced] as const) await deps.announce({ type });
   }
 
@@ -118,7 +138,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
         if (await lease(name, LEASE_MS)) {
           const untilMs = Date.now() + RENEW_EVERY_MS;
           while (!signal.aborted && Date.now() < untilMs) {
-            if (isChanged || Date.now() >= nextReadMs) await read();
+            if ((isChanged || Date.now() >= nextReadMs) && isCalm()) await read();
             await sleep(READ_EVERY_MIN_MS, undefined, { signal });
           }
         } else {
