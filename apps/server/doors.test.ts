@@ -2,11 +2,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { catalogue, defineTool } from "@parley/sdk";
-import { type Rung, RUNGS } from "@parley/protocol";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { type Message, rpc } from "./client.fixture.ts";
-import { callerNamed, deploy, type Front } from "./deployment.fixture.ts";
+import { callerNamed, type Deploy, deploy, type Front } from "./deployment.fixture.ts";
 import type { Authenticate } from "./front-end/caller.ts";
 import { type EventStream, openSession } from "./session-client.fixture.ts";
 
@@ -15,14 +14,24 @@ const done = (_answer: unknown) => "done";
 
 /** A question to the caller by a form, by a page (as for secrets, files and access), and one to others. */
 const KINDS = ["form", "page", "others"] as const;
-const asking = catalogue([
-  defineTool({ name: "form", run: async (_args, ctx) => done(await ctx.elicit("n", { message: "How many?", schema })) }),
-  defineTool({ name: "page", run: async (_args, ctx) => done(await ctx.secret("key", { message: "The key?" })) }),
-  defineTool({
-    name: "others",
-    run: async (_args, ctx) => done(await ctx.elicit("n", { message: "How many?", schema, to: { groups: ["finance"] }, not: "caller" })),
-  }),
-]);
+/** The first two say that they need it of their client, or not. */
+const asking = (isSaid: boolean) =>
+  catalogue([
+    defineTool({
+      name: "form",
+      ...(isSaid && { needs: { elicitation: { form: true, url: false } } }),
+      run: async (_args, ctx) => done(await ctx.elicit("n", { message: "How many?", schema })),
+    }),
+    defineTool({
+      name: "page",
+      ...(isSaid && { needs: { elicitation: { form: false, url: true } } }),
+      run: async (_args, ctx) => done(await ctx.secret("key", { message: "The key?" })),
+    }),
+    defineTool({
+      name: "others",
+      run: async (_args, ctx) => done(await ctx.elicit("n", { message: "How many?", schema, to: { groups: ["finance"] }, not: "caller" })),
+    }),
+  ]);
 
 const UI = { extensions: { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } } };
 const DECLARED: { readonly [declared: string]: object } = {
@@ -71,13 +80,15 @@ const CALLS: { readonly [client: string]: Call } = {
   "2026-07-28, tasks": async (front, name, capabilities) => {
     const extensions = { ...(capabilities as { extensions?: object }).extensions, "io.modelcontextprotocol/tasks": {} };
     const options = { tasks: false, capabilities: { ...capabilities, extensions } };
-    const { result } = await rpc(front, "tools/call", { name, arguments: {} }, options);
-    const taskId = String(result?.["taskId"]);
+    const called = await rpc(front, "tools/call", { name, arguments: {} }, options);
+    if (called.error) return shown(called);
+    const taskId = String(called.result?.["taskId"]);
     for (;;) {
       // oxlint-disable-next-line no-await-in-loop -- until it asks
       const { result: task } = await rpc(front, "tasks/get", { taskId }, options);
       const [asked] = Object.values((task?.["inputRequests"] ?? {}) as Record<string, Message>);
       if (asked) return shown(asked);
+      if (task?.["status"] === "completed") return shown({ result: task["result"]! });
       const message = String(task?.["statusMessage"] ?? "");
       if (message.startsWith("Waiting for an answer")) return message.includes("This client cannot ask it: answer ") ? "status" : "waits";
     }
@@ -92,19 +103,24 @@ const CALLS: { readonly [client: string]: Call } = {
   },
 };
 
-async function table(rungs: readonly Rung[] = RUNGS): Promise<string> {
+interface Asked extends Pick<Deploy, "settings" | "ladder"> {
+  readonly kinds?: readonly string[];
+  readonly isSaid?: boolean;
+}
+
+async function table({ kinds = KINDS, isSaid = true, ...deployment }: Asked = {}): Promise<string> {
   const { fronts } = await deploy({
-    catalogue: asking,
+    catalogue: asking(isSaid),
     fronts: 1,
     authenticate: loggedIn,
-    ladder: { rungs: new Set(rungs) },
+    ...deployment,
     times: { callTimeoutMs: HELD_MS },
   });
   const clients = Object.keys(CALLS);
   const cells = await Promise.all(
     Object.entries(DECLARED).map(async ([declared, capabilities]) => {
       const rows = await Promise.all(
-        KINDS.map(async (kind) => {
+        kinds.map(async (kind) => {
           const outcomes = await Promise.all(clients.map((client) => CALLS[client]!(fronts[0]!, kind, capabilities)));
           return `| ${declared} | ${kind} | ${outcomes.join(" | ")} |`;
         }),
@@ -116,11 +132,45 @@ async function table(rungs: readonly Rung[] = RUNGS): Promise<string> {
 }
 
 test("where a deployment forbids to ask during the call, every client is told in words", async () => {
-  const found = await table(["task", "apps", "text"]);
+  const found = await table({ ladder: { rungs: new Set(["task", "apps", "text"]) } });
   expect(found).not.toMatch(/error|unknown/);
   expect(found).toContain("| forms | page | words | status | words |");
   expect(found).toContain("| pages | form | words | page | words |");
 });
+
+const OF_CALLER = { kinds: ["form", "page"] };
+
+test.each<[string, Asked, readonly string[]]>([
+  [
+    "text is forbidden",
+    { ladder: { rungs: new Set(["task", "input_required", "held", "apps"]) } },
+    [
+      "| nothing | form | error | status | error |",
+      "| nothing | page | error | status | error |",
+      "| forms | page | error | status | error |",
+      "| forms and views | page | error | status | error |",
+    ],
+  ],
+  [
+    "what its client cannot show ends",
+    { settings: { taskWithoutCapability: "end" } },
+    [
+      "| nothing | form | error | error | error |",
+      "| nothing | page | error | error | error |",
+      "| forms | page | error | error | error |",
+      "| views | form | error | error | error |",
+      "| views | page | error | error | error |",
+      "| forms and views | page | error | error | error |",
+    ],
+  ],
+])(
+  "where %s, a tool that says what it needs is refused to exactly those whom it could not ask that",
+  async (_what, deployment, refused) => {
+    const errors = async (asked: Asked) => (await table(asked)).split("\n").filter((row) => row.includes("error"));
+    expect(await errors({ ...OF_CALLER, ...deployment })).toEqual(refused);
+    expect(await errors({ ...OF_CALLER, ...deployment, isSaid: false })).toEqual(refused);
+  },
+);
 
 test("what each client is shown of each question is what docs/dialects.md says", async () => {
   const page = readFileSync(join(import.meta.dirname, "../../docs/dialects.md"), "utf8");

@@ -140,6 +140,13 @@ describe("an ask", () => {
       { taskWithoutCapability: "end" },
       "unavailable",
     ],
+    [
+      "is a form, of a client that shows pages and is sent to its page, there",
+      form("?"),
+      { capabilities: { elicitation: { form: false, url: true } } },
+      { taskWithoutCapability: "end" },
+      "asked",
+    ],
     ["is a form, of a client that waits for its call, there", form("?"), { hidden: true }, { taskWithoutCapability: "end" }, "asked"],
   ];
   test.each(unanswerable)("that %s: %j, %j, %j", async (_, request, facts, settings, becomes) => {

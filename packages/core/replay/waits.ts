@@ -169,6 +169,8 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
   function isInVain(request: AskRequest): boolean {
     const { capabilities, hidden, parent } = task.call;
     if ((hidden && !parent) || canBeAsked(request, capabilities)) return false;
+    // A client that shows pages is sent to the page of a form.
+    if (request.type === "form" && capabilities.elicitation?.url === true) return false;
     return isForClientOnly(request) || settings.taskWithoutCapability === "end";
   }
 

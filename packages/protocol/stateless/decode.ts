@@ -5,7 +5,7 @@
  * Capabilities precede any lookup, so that a client without the extension learns nothing about task ids.
  */
 import type { Rejected } from "../dialect.ts";
-import { capabilityRequired, missingCapabilities, type RequiredCapabilities } from "../capabilities.ts";
+import { capabilityRequired, type RequiredCapabilities } from "../capabilities.ts";
 import { headerValue } from "../header-value.ts";
 import {
   errorMessage,
@@ -108,7 +108,7 @@ function decodeRequest({ version, methods }: Reading, inbound: Inbound, request:
   return refuse(inbound, { id, intent, client }) ?? { type: "request", id, method, intent, client, wants };
 }
 
-/** Refuses a request whose params need capabilities that this client lacks. An unknown tool is reported when the call is made. */
+/** Refuses a request for tasks of a client without them. An unknown tool, and one that needs more of its client, is reported when the call is made. */
 function refuse(
   inbound: Inbound,
   { id, intent, client }: { readonly id: RequestId; readonly intent: StatelessIntent; readonly client: ClientFacts },
@@ -120,11 +120,7 @@ function refuse(
   if (!tool) return undefined;
   const mismatch = paramMismatch(inbound.headers, tool, intent.arguments);
   if (mismatch) return mismatched(id, mismatch);
-  const required = {
-    ...missingCapabilities(tool.needs, client.capabilities),
-    ...(tool.task === "required" && !client.speaksTasks ? REQUIRED_TASKS : {}),
-  };
-  return Object.keys(required).length > 0 ? missing(id, `the tool ${intent.name}`, required) : undefined;
+  return tool.task === "required" && !client.speaksTasks ? missing(id, `the tool ${intent.name}`, REQUIRED_TASKS) : undefined;
 }
 
 function rejected(reply: Omit<Rejected, "type">): Rejected {

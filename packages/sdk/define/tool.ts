@@ -115,7 +115,10 @@ interface ToolFacts<I extends Schema> extends RunOptions {
    * such answers are ignored and the tool asks. Cannot be combined with `destructiveHint`.
    */
   readonly earlyReplies?: boolean;
-  /** Capabilities that the client must have declared. Calls from other clients are refused. */
+  /**
+   * What the tool will ask of its client. A call of a client that cannot be asked that, and whose person could not answer elsewhere (docs/dialects.md), is refused
+   * before anything starts.
+   */
   readonly needs?: ClientCapabilities;
   /**
    * Scopes that the caller's access token needs in addition to `tools:call`, such as `["payments:approve"]`. The refusal names the missing ones.

@@ -42,7 +42,6 @@ const plain: Tool = {
 const tools: readonly Tool[] = [
   plain,
   { ...plain, name: "failing_job", task: "required" },
-  { ...plain, name: "summarise", needs: { sampling: { tools: false } } },
   {
     ...plain,
     name: "query",

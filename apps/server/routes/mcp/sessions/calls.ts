@@ -11,6 +11,7 @@ import { resultWithoutTask } from "../shared/call-taskless.ts";
 import { holdNew, holdOpen } from "../shared/hold-open.ts";
 import { promptOf, toolOf } from "../shared/offer-requests.ts";
 import { pollAnswer } from "../shared/poll-tools.ts";
+import { reachedOn } from "../shared/step.ts";
 import { noteSent } from "./asks.ts";
 import { followCall } from "./follow-call.ts";
 import { checkStillWanted, forgetCall, noteCall } from "./note-call.ts";
@@ -24,10 +25,11 @@ export async function callTool(route: SessionRoute, intent: CallTool, exchange: 
   const poll = pollAnswer(route, { name: intent.name, exchange, rung: inCall.rung });
   if (poll) return exchange.encode.callResult(await poll(intent.arguments, waitsOf(route, exchange)));
   const tool = toolOf(exchange.catalogue, intent.name);
-  const missing = missingCapabilities(tool.needs, exchange.session.capabilities);
-  if (missing) throw capabilityRequired(`tool ${tool.name}`, missing);
   const takesTask = intent.task !== undefined && hasTasks(exchange);
-  const { rung } = stepInSession(route, exchange, { takesTask, calls: "tool" });
+  const step = stepInSession(route, exchange, { takesTask, calls: "tool" });
+  const { rung } = step;
+  const missing = missingCapabilities(tool.needs, reachedOn(route, step, exchange.session.capabilities));
+  if (missing) throw capabilityRequired(`tool ${tool.name}`, missing);
   if (rung === "task" && hasTasks(exchange)) return await handOut(route, intent, exchange, tool);
   if (tool.task === "required") {
     throw new ParleyError("TASK_REQUIRED", `tool ${tool.name} runs only as a task: send params.task`);

@@ -1,13 +1,14 @@
-import { askableOn, type CallTool } from "@parley/protocol";
+import { askableOn, type CallTool, capabilityRequired, missingCapabilities } from "@parley/protocol";
 import { waitGateFor } from "../../../front-end/gate.ts";
 import type { Handled } from "../shared/answer.ts";
 import { toolOf } from "../shared/offer-requests.ts";
 import { pollAnswer } from "../shared/poll-tools.ts";
+import { reachedOn } from "../shared/step.ts";
 import { answerCall } from "./answer-call.ts";
 import { stepOfRequest } from "./rung.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
-/** tools/call. Throws TOOL_NOT_FOUND, INVALID_ARGUMENTS, and the errors of `answerCall`. */
+/** tools/call. Throws TOOL_NOT_FOUND, CAPABILITY_REQUIRED, INVALID_ARGUMENTS, and the errors of `answerCall`. */
 export async function callTool(route: StatelessRoute, intent: CallTool, received: StatelessExchange): Promise<Handled> {
   const { name, arguments: args, idempotencyKey, reason } = intent;
   const inCall = stepOfRequest(route, received.client, { takesTask: false, calls: "tool" });
@@ -29,6 +30,8 @@ export async function callTool(route: StatelessRoute, intent: CallTool, received
   };
   return await answerCall(route, called, exchange, () => {
     const tool = toolOf(exchange.catalogue, name);
+    const missing = missingCapabilities(tool.needs, reachedOn(route, step, client.capabilities));
+    if (missing) throw capabilityRequired(`the tool ${name}`, missing);
     const asTask = step.rung !== "task" ? "never" : tool.askFirst ? "after first question" : "at once";
     return { runnable: tool, asTask };
   });
