@@ -68,6 +68,13 @@ const asking = catalogue([
       }),
   }),
   defineTool({
+    name: "long",
+    run: (_args, ctx) => {
+      ctx.status("Half of it is done.");
+      return new Promise<string>((resolve) => (held.release = () => resolve("all of it is done")));
+    },
+  }),
+  defineTool({
     name: "think",
     run: async (_args, ctx) => ((await ctx.sample("thought", { messages: [], maxTokens: 9 })) ? "thought" : ""),
   }),
@@ -280,6 +287,28 @@ describe.each(FAMILIES)("a client of %s that knows tools only", (family) => {
     expect(textOf(await asked.call("parley_asks"))).toContain("pay asks, in a call of ann:\nQuestion: How much?");
     await client.call("dinner");
     expect(textOf(await client.call("parley_asks"))).toContain("\n\ndinner asks:\nQuestion: ");
+  });
+
+  test.each([
+    [
+      "long",
+      /^NOT FINISHED: long is still working\.\nStatus: Half of it is done\.\nDo this now:\n1\. Call parley_task/,
+      "all of it is done",
+    ],
+    ["hold", /^released$/, "released"],
+  ])("is told after 50 seconds that a call goes on which says its status, as %s does, and waits for any other", async (name, told, end) => {
+    const { client, services } = await start(family);
+    const [before, after] = [held.release, vi.spyOn(services.clock, "after")];
+    const called = client.call(name);
+    const timer = await until(() => held.release !== before && after.mock.calls.find(([ms]) => ms === 50_000));
+    const { tasks } = await services.store.list({ principal: "anonymous", limit: 1 });
+    const taskId = tasks[0]!.id;
+    if (name === "long") await until(async () => (await services.store.load(taskId))?.message !== undefined);
+    timer[1]();
+    if (name === "long") expect(textOf(await called)).toMatch(told);
+    held.release();
+    if (name !== "long") expect(textOf(await called)).toMatch(told);
+    expect(textOf(await client.call("parley_task", { taskId }))).toBe(end);
   });
 
   test("gets an error at once for what only a client could answer", async () => {

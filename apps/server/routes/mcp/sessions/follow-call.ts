@@ -24,7 +24,7 @@ import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import { failureReply } from "../shared/answer.ts";
 import { readFeedPage } from "../shared/feed-pages.ts";
 import { unlessAway } from "../shared/unless-redis-away.ts";
-import { mustBeTold, revealed, waitingResult } from "../shared/waiting-text.ts";
+import { mustBeTold, revealed, TOLD_AFTER_MS, waitingResult } from "../shared/waiting-text.ts";
 import type { CallCursor, ResultCursor } from "./event-ids.ts";
 import { EMPTY_FEED, nextChange, type StreamOver } from "./follow-call/next-change.ts";
 import { createQuestions } from "./follow-call/questions.ts";
@@ -91,6 +91,14 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
     const isOfTool = cursor.stream === "call" && task.call.kind === "tool";
     const isText = isOfTool && !task.call.hidden && isInWords(step.rung);
     const isTold = isText || (isOfTool && step.fallsToText);
+    let isLong = false;
+    if (isText && route.ladder.taskTool !== undefined) {
+      const tell = () => {
+        isLong = true;
+        watch.wake();
+      };
+      stops.push(services.clock.after(TOLD_AFTER_MS, tell));
+    }
     const questions = createQuestions(route, exchange, events, { taskId: task.id, hold, isText, isTold });
     stops.push(questions.leave);
     questions.shownBefore(task);
@@ -123,6 +131,7 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
       if (isTold && mustBeTold(task, step) && !task.asks.some(questions.canAsk)) {
         if (await revealed(services, task)) return answered(inWords(step.rung));
       }
+      if (isLong && task.message !== undefined && (await revealed(services, task))) return answered(inWords(step.rung));
       // What could not be asked is asked after the next look at the task.
       await unlessAway(() => (hold && !isJoined ? questions.askOnHeldStream(task, hold) : questions.ask(task)));
       if (released && events.canComeBack) {

@@ -15,6 +15,7 @@ import { viewTools } from "./view-tools.ts";
 
 const QUESTIONS_MAX = 3;
 const QUESTION_CHARS_MAX = 2_000;
+const STATUS_CHARS_MAX = 1_000;
 /** Of a question to other people, whose context the owner of the task does not see. */
 const QUESTION_OF_OTHERS_CHARS_MAX = 500;
 
@@ -27,6 +28,12 @@ export interface Waiting {
 }
 
 type Route = Pick<FrontEnd, "services" | "ladder">;
+
+/**
+ * When a call that has said its status and goes on is told in words: for example, it waits for people whom an upstream asks. Many clients give up a request
+ * after a minute, and without the name of its task such a client could not find it again.
+ */
+export const TOLD_AFTER_MS = 50_000;
 
 /** What the client shows its model while the task is not finished. */
 export function waitingResult(
@@ -114,8 +121,9 @@ export function waitingText({ task, tool, rung }: Waiting, ladder: Ladder): stri
     taskTool === undefined
       ? `Tell the user that ${name} continues by itself after the answer.`
       : `Call ${taskTool} with taskId ${JSON.stringify(task.id)} and seen ${seenIn(task)}. It waits for the result.`;
+  const status = task.message === undefined ? [] : [`Status: ${cut(task.message.trim(), STATUS_CHARS_MAX)}`];
   if (asks.length === 0) {
-    return [`NOT FINISHED: ${name} is still working.`, "Do this now:", `1. ${wait}`, again(name)].join("\n");
+    return [`NOT FINISHED: ${name} is still working.`, ...status, "Do this now:", `1. ${wait}`, again(name)].join("\n");
   }
   const shown = asks.slice(0, QUESTIONS_MAX);
   const more = asks.length - shown.length;

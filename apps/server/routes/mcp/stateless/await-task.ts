@@ -25,7 +25,7 @@ import { feedPages, readFeedPage } from "../shared/feed-pages.ts";
 import { increased, stillWaiting } from "../shared/still-waiting.ts";
 import { unlessAway } from "../shared/unless-redis-away.ts";
 import { abandon, CLIENT_CLOSED } from "./abandon.ts";
-import { hasToTell, mustBeTold, revealed, waitingResult } from "../shared/waiting-text.ts";
+import { hasToTell, mustBeTold, revealed, TOLD_AFTER_MS, waitingResult } from "../shared/waiting-text.ts";
 import { askCaller, handOver } from "./ask-caller.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
@@ -68,6 +68,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
   const feed = feedReporter(route, exchange, { taskId: task.id, cursor: feedCursor });
   const ends = untilExpiry(route, exchange.caller);
   let timedOut = false;
+  let isLong = false;
   channel.closed.addEventListener("abort", watch.wake);
   ends.ending.addEventListener("abort", watch.wake);
   // A call that was handed over may come back here on its existing connection, which is still served.
@@ -75,6 +76,10 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
   const stopTimeout = services.clock.after(times.callTimeoutMs, () => {
     timedOut = true;
     watch.wake();
+  });
+  const stopTelling = services.clock.after(TOLD_AFTER_MS, () => {
+    isLong = true;
+    if (isText) watch.wake();
   });
   const stopOpening = services.clock.after(times.streamAfterMs, () => {
     if (channel.acceptsStream) channel.open();
@@ -111,12 +116,12 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       seen = readable(now);
       isOver = await isReady();
       if (isOver) break;
+      if (isText && (timedOut || (isLong && seen.message !== undefined && route.ladder.taskTool !== undefined))) {
+        await revealed(services, seen);
+        return inWords();
+      }
       if (timedOut) {
         // Other people are asked and may take days: the client comes back later.
-        if (isText) {
-          await revealed(services, seen);
-          return inWords();
-        }
         if (seen.asksOfOthers) return await handOver(route, called, exchange, { task: seen, feedCursor: feed.cursor });
         if (task.call.hidden) await cancelTask(services, { taskId: task.id, caller, door, reason: "The call took too long." });
         throw new ParleyError("CALL_TIMEOUT", `${called.name} did not finish within ${times.callTimeoutMs} ms`);
@@ -132,6 +137,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
     return resultOf(seen, called.encodeResult);
   } finally {
     stopTimeout();
+    stopTelling();
     stopOpening();
     stopBeat();
     channel.closed.removeEventListener("abort", watch.wake);
