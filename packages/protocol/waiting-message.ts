@@ -38,6 +38,15 @@ export function statusShown({ status, asks }: Task, { capabilities }: Pick<Reade
   return asks.some(({ request }) => canBeAsked(request, capabilities)) ? status : "working";
 }
 
+/**
+ * Parley's own key in `_meta` of tasks/get: people are asked, whom this client cannot ask. A gateway does not count that as time that the tool works.
+ */
+const WAITS = "parley/waits";
+
+export function waitsMeta(task: Task, reader: Pick<Reader, "capabilities">): object {
+  return task.status === "input_required" && statusShown(task, reader) === "working" ? { [WAITS]: true } : {};
+}
+
 /** Undefined unless the task waits for other people, for a page, or for an ask that needs more than these capabilities. */
 export function waitingMessage(task: Task, reader: Reader): string | undefined {
   if (task.status !== "input_required") return undefined;

@@ -2,14 +2,17 @@
  * Another Parley behind the gateway: what it tells clients in words is for clients of its own, and must not come through as the result of a tool. Every
  * kind of question, through every way to reach that Parley, to every client by what it declares.
  */
+import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Message, rpc } from "../../apps/server/client.fixture.ts";
 import type { Front } from "../../apps/server/deployment.fixture.ts";
 import { openSession } from "../../apps/server/session-client.fixture.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
+import { type Issuer, startIssuer } from "../support/issuer.ts";
 import { until } from "../support/until.ts";
 import { writeUpstreams } from "../support/upstream.ts";
 
@@ -25,36 +28,67 @@ const DECLARED = {
   "forms and pages": { elicitation: { form: {}, url: {} } },
 } as const;
 
+const PUBLIC_URL = "https://upstream.example";
+
 let directory: string;
+let issuer: Issuer;
+/** With which the gateway calls: of a machine, and of the person who calls, as after `oauth`. */
+const credentials: Record<"KEY" | "TOKEN", string> = { KEY: "", TOKEN: "" };
 let upstream: Deployment;
 let withoutTasks: Deployment;
 let gateway: Deployment;
 let front: Front;
 
+async function keyOf({ redis }: Deployment): Promise<string> {
+  const env = { PATH: process.env["PATH"], REDIS_URL: redis.url, PARLEY_PREFIX: redis.prefix };
+  const create = ["apps/cli/main.ts", "keys", "create", "gateway", "--scopes", "tools,tasks,asks", "--expires", "1d"];
+  return (await promisify(execFile)(process.execPath, create, { env })).stdout.trimEnd();
+}
+
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "parley-behind-"));
+  issuer = await startIssuer({ audience: `${PUBLIC_URL}/mcp` });
+  const env = {
+    PARLEY_AUTH: "required",
+    PARLEY_AUTH_ISSUERS: issuer.url,
+    PARLEY_AUTH_GROUPS_CLAIM: "groups",
+    PARLEY_AUTH_API_KEYS: "true",
+    PARLEY_PUBLIC_URL: PUBLIC_URL,
+  };
   [upstream, withoutTasks] = await Promise.all([
-    startDeployment({ frontEnds: 2, workers: 1, tools: TOOLS }),
-    startDeployment({ frontEnds: 2, workers: 1, tools: TOOLS, env: { PARLEY_RUNGS: "input_required,held,apps,text" } }),
+    startDeployment({ frontEnds: 2, workers: 1, tools: TOOLS, env }),
+    startDeployment({ frontEnds: 2, workers: 1, tools: TOOLS, env: { ...env, PARLEY_RUNGS: "input_required,held,apps,text" } }),
   ]);
+  const [key, other] = await Promise.all([keyOf(upstream), keyOf(withoutTasks)]);
+  Object.assign(credentials, { KEY: key, TOKEN: await issuer.token({ sub: "ann", scope: "tools tasks asks" }) });
+  const of = (name: string) => ({ authorization: `Bearer \${${name}}` });
   const file = await writeUpstreams(directory, [
-    { name: "newest", url: upstream.url, revisions: "newest" },
-    { name: "sessions", url: upstream.url, revisions: "sessions" },
-    { name: "newestcalls", url: withoutTasks.url, revisions: "newest" },
-    { name: "sessioncalls", url: withoutTasks.url, revisions: "sessions" },
+    { name: "newest", url: upstream.url, revisions: "newest", headers: of("KEY") },
+    { name: "sessions", url: upstream.url, revisions: "sessions", headers: of("KEY") },
+    { name: "newestcalls", url: withoutTasks.url, revisions: "newest", headers: of("OTHER_KEY") },
+    { name: "sessioncalls", url: withoutTasks.url, revisions: "sessions", headers: of("OTHER_KEY") },
+    // Less time than the people take below.
+    { name: "brief", url: upstream.url, headers: of("KEY"), callTimeout: "2s" },
+    { name: "personal", url: upstream.url, headers: of("TOKEN"), callTimeout: "2s" },
   ]);
-  gateway = await startDeployment({ frontEnds: 2, workers: 2, env: { PARLEY_UPSTREAMS: file } });
+  gateway = await startDeployment({
+    frontEnds: 2,
+    workers: 2,
+    env: { PARLEY_UPSTREAMS: file },
+    frontEndEnv: { PARLEY_CALL_TIMEOUT: "8s" },
+    workerEnv: { ...credentials, OTHER_KEY: other },
+  });
   front = { url: gateway.url } as Front;
   await until(async () => {
     const { result } = await rpc(front, "tools/list", {}, { tasks: false, capabilities: {} });
     const names = JSON.stringify(result);
-    return UPSTREAMS.every((name) => names.includes(`"${name}_form"`));
+    return [...UPSTREAMS, "brief", "personal"].every((name) => names.includes(`"${name}_form"`));
   });
 });
 
 afterAll(async () => {
   await gateway?.close();
-  await Promise.all([upstream?.close(), withoutTasks?.close()]);
+  await Promise.all([upstream?.close(), withoutTasks?.close(), issuer?.close()]);
   await rm(directory, { recursive: true });
 });
 
@@ -130,4 +164,93 @@ describe.each(UPSTREAMS)("through %s", (name) => {
       }
     },
   );
+});
+
+/** What a person of finance finds in the upstream's inbox, and answers there. */
+async function asPerson({ url }: Deployment, claims: object) {
+  const headers = {
+    authorization: `Bearer ${await issuer.token({ scope: "tools tasks asks", ...claims })}`,
+    "content-type": "application/json",
+  };
+  const found = async () => {
+    const { asks } = (await (await fetch(new URL("/api/v1/asks", url), { headers })).json()) as {
+      asks: { taskId: string; key: string }[];
+    };
+    return asks;
+  };
+  const answer = async ({ taskId, key }: { taskId: string; key: string }) =>
+    (
+      await fetch(new URL(`/api/v1/asks/${taskId}/${key}`, url), {
+        method: "POST",
+        headers,
+        body: JSON.stringify({ action: "accept", content: { n: 4 } }),
+      })
+    ).status;
+  return { found, answer };
+}
+
+describe("a question that the gateway cannot be asked", () => {
+  const call = async (name: string, capabilities: object, tasks = false) =>
+    await rpc(front, "tools/call", { name, arguments: {} }, { tasks, capabilities });
+  const poll = async (taskId: string, seen?: number) =>
+    textIn(
+      (await rpc(front, "tools/call", { name: "parley_task", arguments: { taskId, seen } }, { tasks: false, capabilities: {} })).result,
+    ) ?? "";
+
+  test("is found and answered at the upstream by whom it is put to, and the caller has the result", async () => {
+    const ways = ["brief", "personal", "newestcalls", "sessioncalls"];
+    const people = await Promise.all(
+      [upstream, withoutTasks].map(async (at) => ({
+        bob: await asPerson(at, { sub: "bob", name: "Bob", groups: ["finance"] }),
+        eve: await asPerson(at, { sub: "eve", name: "Eve", groups: ["sales"] }),
+      })),
+    );
+    const texts = await Promise.all(ways.map(async (name) => textIn((await call(`${name}_others`, {})).result) ?? ""));
+    // By then longer than two of them may work.
+    for (const [index, name] of ways.entries())
+      expect(texts[index]).toMatch(new RegExp(`^NOT FINISHED: ${name}_others is still working\\.`));
+    const ids = texts.map((text) => /taskId "([^"]+)"/.exec(text)?.[1] ?? "");
+    const open = await Promise.all(ids.map(async (taskId) => await poll(taskId)));
+    // Only a task says for whom its upstream waits.
+    const says = 'Status: Waiting for an answer to "How many?" from group finance, but not from the caller.';
+    expect(open.map((text) => text.includes(says))).toEqual([true, true, false, false]);
+    for (const { bob, eve } of people) {
+      const found = await bob.found();
+      expect(found).toHaveLength(2);
+      expect(await eve.found()).toEqual([]);
+      for (const asked of found) {
+        expect(await eve.answer(asked)).not.toBe(200);
+        expect(await bob.answer(asked)).toBe(200);
+      }
+    }
+    const ends = ids.map((taskId) =>
+      until(async () => {
+        const said = await poll(taskId, 99);
+        return !said.startsWith("NOT FINISHED") && said;
+      }),
+    );
+    expect(await Promise.all(ends)).toEqual(ways.map(() => "answered by Bob"));
+  });
+
+  test("is named by the status of the caller's task, with the page where the person logs in, and ends with that task", async () => {
+    const { result } = await call("personal_login", {}, true);
+    const taskId = String(result?.["taskId"]);
+    const get = async () => (await rpc(front, "tasks/get", { taskId }, { capabilities: {} })).result!;
+    const said = await until(async () => (await get())["statusMessage"]);
+    const [, page = ""] = /answer on the page (\S+), after logging in there/.exec(String(said)) ?? [];
+    expect(page).toMatch(new RegExp(`^${PUBLIC_URL}/asks/[^/]+/n$`));
+    const ann = await asPerson(upstream, { sub: "ann" });
+    const [, of = ""] = /asks\/([^/]+)\//.exec(page) ?? [];
+    // The token with which the gateway calls is no login.
+    expect(await ann.answer({ taskId: of, key: "n" })).toBe(403);
+    await rpc(front, "tasks/cancel", { taskId }, { capabilities: {} });
+    await until(async () => !(await ann.found()).some((ask) => ask.taskId === of));
+  });
+
+  test("leaks no credential of the gateway", () => {
+    const logs = JSON.stringify(
+      [...gateway.frontEnds, ...gateway.workers, ...upstream.frontEnds, ...upstream.workers].map((each) => each.logs),
+    );
+    for (const secret of Object.values(credentials)) expect(logs).not.toContain(secret.slice(20));
+  });
 });

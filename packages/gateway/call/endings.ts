@@ -29,7 +29,7 @@ interface Required {
 }
 
 export function looked(
-  { taskId, status, pollIntervalMs = POLL_MS, statusMessage, inputRequests, result, error }: UpstreamTask,
+  { taskId, status, pollIntervalMs = POLL_MS, statusMessage, inputRequests, result, error, _meta }: UpstreamTask,
   call: Judging,
 ): UpstreamEvent {
   switch (status) {
@@ -49,7 +49,10 @@ export function looked(
       const message = statusMessage === undefined ? undefined : cut(statusMessage, STATUS_CHARS_MAX);
       const isNews = message !== undefined && message !== call.request.round?.task?.message;
       const pollMs = Math.max(pollIntervalMs, POLL_MIN_MS);
-      return { ...event, task: { id: taskId, pollMs, ...(isNews && { message }), ...(isUnheard && { isUnheard }) } };
+      return {
+        ...event,
+        task: { id: taskId, pollMs, ...(isNews && { message }), ...(_meta && { isWaiting: true }), ...(isUnheard && { isUnheard }) },
+      };
     }
   }
 }

@@ -75,6 +75,8 @@ const OPEN = "step:open";
 const RETRY_MS = 1_000;
 /** After so many polls in a row, five seconds each, a task that waits for an answer without showing a question has lost its question. */
 const UNHEARD_MAX = 3;
+/** People may take days, and their answer should not be noticed another day later. */
+const PEOPLE_POLL_MS = 60 * 60 * 1_000;
 /** How often one call may require input first (input_required, −32042). */
 const ROUNDS_MAX = 50;
 
@@ -111,7 +113,7 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
   const access = oauth && createAccess(effects, { upstream, oauth, what: about(led), timeoutMs: questionTimeoutMs });
   const visits = createVisits(effects);
   const leading: Leading = { ...led, effects, questionTimeoutMs, answers, access, visits };
-  const polls = createPolls(effects, led);
+  const polls = createPolls(effects, led, questionTimeoutMs);
   let round: Round | undefined;
   let rounds = 0;
   let unheard = 0;
@@ -152,7 +154,7 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
       unheard = 0;
       rounds += 1;
     } else if (questions.length === 0) {
-      await polls.wait(task?.pollMs ?? RETRY_MS);
+      await polls.wait(task?.pollMs ?? RETRY_MS, task?.isWaiting);
       round = { responses: {}, ...(state !== undefined && { state }), ...(task && { task: followed(task, round) }) };
     } else if (await visits.areUnderway(event)) {
       // The call did not begin: it is made again as it was.
@@ -394,26 +396,35 @@ function createVisits(effects: Effects): Visits {
 }
 
 interface Polls {
-  wait(pollMs: number): Promise<void>;
+  /** `isWaiting`: for people, whose time does not count as the upstream's. They have as long as for a question of the gateway's own. */
+  wait(pollMs: number, isWaiting?: boolean): Promise<void>;
   /** The upstream's task asked something: its time starts again. */
   restart(): void;
 }
 
 /** The interval grows with the age of the task: a long task must not fill the journal, and its end is noticed in proportion. */
-function createPolls(effects: Effects, led: LeadCall): Polls {
+function createPolls(effects: Effects, led: LeadCall, questionTimeoutMs: number): Polls {
   const { callTimeoutMs } = led.upstream;
+  let workedMs = 0;
   let waitedMs = 0;
   return {
-    async wait(pollMs) {
-      if (waitedMs >= callTimeoutMs) {
-        throw failureOf({ type: "timeout", message: `neither asked nor ended within ${callTimeoutMs} ms` }, led);
+    async wait(pollMs, isWaiting = false) {
+      const [passedMs, mostMs] = isWaiting ? [waitedMs, questionTimeoutMs] : [workedMs, callTimeoutMs];
+      if (passedMs >= mostMs) {
+        const what = isWaiting ? "waited for people for" : "neither asked nor ended within";
+        throw failureOf({ type: "timeout", message: `${what} ${mostMs} ms` }, led);
       }
       // The last poll is at the end of the time, even if the upstream names a longer interval.
-      const waitMs = Math.min(Math.max(pollMs, Math.floor(waitedMs / 10)), callTimeoutMs - waitedMs);
-      waitedMs += waitMs;
+      const waitMs = Math.min(
+        Math.max(pollMs, Math.min(Math.floor(passedMs / 10), isWaiting ? PEOPLE_POLL_MS : Infinity)),
+        mostMs - passedMs,
+      );
+      if (isWaiting) waitedMs += waitMs;
+      else workedMs += waitMs;
       await effects.sleep("poll", waitMs);
     },
     restart() {
+      workedMs = 0;
       waitedMs = 0;
     },
   };

@@ -15,7 +15,7 @@ import { type FetchLike, ProtocolError, SdkError, SdkErrorCode, SdkHttpError } f
 import type { JsonObject } from "@parley/core";
 import { z } from "zod";
 import { REFUSED } from "../wire/question.ts";
-import { messagesOf, type RpcMessage, statusMessage, type TaskRequests, type UpstreamTask } from "./upstream-tasks.ts";
+import { messagesOf, type RpcMessage, statusMessage, taskMeta, type TaskRequests, type UpstreamTask } from "./upstream-tasks.ts";
 
 const RELATED_TASK = "io.modelcontextprotocol/related-task";
 const REVISION = "2025-11-25";
@@ -31,6 +31,7 @@ const task = z.looseObject({
   status: z.enum(["working", "input_required", "completed", "failed", "cancelled"]),
   pollInterval: z.number().int().min(0).optional(),
   statusMessage,
+  _meta: taskMeta,
 });
 const created = z.looseObject({ task });
 const names = z.tuple([z.string().max(512), z.string().max(512)]);
@@ -147,8 +148,8 @@ export function createSessionTasks(options: SessionTasksOptions): TaskRequests {
       });
       const { data } = task.safeParse(found);
       if (!data) throw new SdkError(SdkErrorCode.InvalidResult, "no task");
-      const { status, pollInterval, statusMessage: message } = data;
-      const of = { taskId: named, statusMessage: message, ...(pollInterval !== undefined && { pollIntervalMs: pollInterval }) };
+      const { status, pollInterval, statusMessage: message, _meta } = data;
+      const of = { taskId: named, statusMessage: message, _meta, ...(pollInterval !== undefined && { pollIntervalMs: pollInterval }) };
       switch (status) {
         case "working":
           return { ...of, status };

@@ -24,11 +24,17 @@ const inputRequests = z.record(z.string().max(256), z.looseObject({ method: z.st
 const error = z.looseObject({ code: z.number().int(), message: z.string(), data: z.unknown().optional() });
 /** For people: anything that is no text is ignored. */
 export const statusMessage = z.string().optional().catch(undefined);
+/** Another Parley says that it asks people, whom the gateway cannot ask. */
+export const taskMeta = z
+  .looseObject({ "parley/waits": z.literal(true) })
+  .optional()
+  .catch(undefined);
 const task = z.looseObject({
   taskId: z.string().min(1).max(1_024),
   status: z.enum(["working", "input_required", "completed", "failed", "cancelled"]),
   pollIntervalMs: z.number().int().min(0).optional(),
   statusMessage,
+  _meta: taskMeta,
   inputRequests: inputRequests.optional(),
   result: z.looseObject({}).optional(),
   error: error.optional(),

@@ -324,6 +324,23 @@ describe("a task of an upstream that works", () => {
   });
 });
 
+test("a task of an upstream that waits for people has as long as a question, besides the time that it works", async () => {
+  const polled = (isWaiting: boolean): UpstreamEvent => ({
+    type: "required",
+    questions: [],
+    task: { id: "task", pollMs: 4_000, ...(isWaiting && { isWaiting }) },
+  });
+  const upstream = { callTimeout: "5s", questionTimeout: "9s" };
+  const events = [false, true, true, false, true].map(polled);
+  const end = await run(() => events.shift() ?? { type: "result", result: { done: true } }, { upstream });
+  expect(end).toMatchObject({ result: { done: true }, slept: [4_000, 4_000, 4_000, 1_000, 1_000] });
+  const { result } = await run(() => polled(true), { upstream });
+  expect(result).toMatchObject({ code: "UPSTREAM_TIMEOUT", message: "tool tool of upstream up: waited for people for 9000 ms" });
+  // However long people take, their answer is noticed an hour later at most.
+  const long = await run(() => polled(true), { upstream: { questionTimeout: "7d" } });
+  expect(Math.max(...long.slept)).toBe(3_600_000);
+});
+
 describe("a task of an upstream that waits for an answer but lists no question", () => {
   const task = { id: '["session","task"]', pollMs: 1 };
   const UNHEARD = { type: "required", questions: [], task: { ...task, isUnheard: true } } as const;

@@ -60,6 +60,8 @@ export interface FollowedTask {
   readonly pollMs: number;
   /** Its status message, if that has changed. */
   readonly message?: string;
+  /** It waits for people whom only the upstream can ask. */
+  readonly isWaiting?: true;
   /** It waits for an answer to a question that was not received, for example because the worker that read it died before recording it. */
   readonly isUnheard?: boolean;
 }

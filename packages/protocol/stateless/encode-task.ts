@@ -8,7 +8,7 @@ import type { FailureWords } from "../failures.ts";
 import type { ServerFacts } from "../server-facts.ts";
 import { notificationMessage, type RequestId, type RpcNotification } from "../json-rpc.ts";
 import { taskTimes, ttlMs } from "../task-times.ts";
-import { statusOf, statusShown } from "../waiting-message.ts";
+import { statusOf, statusShown, waitsMeta } from "../waiting-message.ts";
 import { inputRequests } from "./encode-ask.ts";
 import { toolResult } from "./encode-call.ts";
 import { subscribed } from "./encode-listen.ts";
@@ -41,7 +41,11 @@ const VERSION = "parley/toolVersion";
 /** The answer to tasks/get. */
 export function shownTask(task: Task, reader: Reader): object {
   const { version } = task.call;
-  const meta = { ...(version !== undefined && { [VERSION]: version }), ...(reader.facts.toolApproval && pendingApproval(task)) };
+  const meta = {
+    ...(version !== undefined && { [VERSION]: version }),
+    ...(reader.facts.toolApproval && pendingApproval(task)),
+    ...waitsMeta(task, reader),
+  };
   return { ...detailedTask(task, reader), ...(Object.keys(meta).length > 0 && { _meta: meta }) };
 }
 

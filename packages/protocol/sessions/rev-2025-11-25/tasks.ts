@@ -24,7 +24,7 @@ import { IMMEDIATE_RESPONSE, PENDING_ELICITATIONS, RELATED_TASK } from "../names
 import { callResult } from "../results.ts";
 import type { TaskEncoder } from "../dialect.ts";
 import { taskTimes, ttlMs } from "../../task-times.ts";
-import { statusOf, statusShown } from "../../waiting-message.ts";
+import { statusOf, statusShown, waitsMeta } from "../../waiting-message.ts";
 
 const STATUS_MESSAGE_CHARS = 1_000;
 
@@ -40,7 +40,7 @@ export function tasks(facts: ServerFacts): TaskEncoder {
   };
   const asked = (task: Task, capabilities: ClientCapabilities) => ({
     ...plain(task, capabilities),
-    _meta: { ...related(task.id), ...pending(task) },
+    _meta: { ...related(task.id), ...pending(task), ...waitsMeta(task, { capabilities }) },
   });
   return {
     createTaskResult(task, capabilities) {
