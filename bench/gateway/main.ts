@@ -33,7 +33,10 @@ const SIDES: readonly (readonly [Side, string])[] = [
   ["taskless", "through the gateway, `reuseSessions` and `taskless`"],
 ];
 
-if (cpus().length > 1) execFileSync("taskset", ["-cp", "1", String(process.pid)]);
+const pin = (cores: string, pid: number) => {
+  if (cpus().length > 1) execFileSync("taskset", ["-acp", cores, String(pid)]);
+};
+pin("1", process.pid);
 
 const parts = { latency, cost, held, overlap };
 const lines: string[] = [];
@@ -51,22 +54,36 @@ if (values.only === undefined && !values.quick) {
 }
 
 async function latency(): Promise<string[]> {
-  const { plain, once, thrice } = await withGateway({}, async (deployment) => ({
-    plain: await callLatency(deployment, "plain", CALLS),
-    once: await callLatency(deployment, "ask", CALLS),
-    thrice: await callLatency(deployment, "ask_thrice", MORE_CALLS),
-  }));
+  const { plain, once, thrice, unpinned } = await withGateway({}, async (deployment) => {
+    const pinned = {
+      plain: await callLatency(deployment, "plain", CALLS),
+      once: await callLatency(deployment, "ask", CALLS),
+      thrice: await callLatency(deployment, "ask_thrice", MORE_CALLS),
+    };
+    const { frontEnd, worker, upstream, redis } = deployment;
+    const redisPid = Number(/process_id:(\d+)/.exec(await redis.info("server"))?.[1]);
+    const everywhere = `0-${cpus().length - 1}`;
+    for (const pid of [frontEnd.pid, worker.pid, upstream.pid, redisPid, process.pid]) pin(everywhere, pid);
+    try {
+      const plain = await callLatency(deployment, "plain", MORE_CALLS);
+      return { ...pinned, unpinned: { plain, once: await callLatency(deployment, "ask", MORE_CALLS) } };
+    } finally {
+      pin("1", process.pid);
+    }
+  });
   const each = (side: Side) => (thrice[side].p50 - once[side].p50) / 2;
   const rows = [
     { what: "plain tool call", goalMs: 2, of: (side: Side) => plain[side] },
     { what: "call with an elicitation", goalMs: 5, of: (side: Side) => once[side] },
     { what: "each further elicitation of a call", goalMs: 5, of: (side: Side) => ({ p50: each(side), p99: undefined }) },
+    { what: "plain tool call, unpinned", goalMs: 2, of: (side: Side) => unpinned.plain[side] },
+    { what: "call with an elicitation, unpinned", goalMs: 5, of: (side: Side) => unpinned.once[side] },
   ];
   return [
-    `A client of 2025-11-25 holds its call and answers at once: directly at a classic upstream, at a Parley tool that does the same, and through the gateway. Ten calls of each in turn, after ${WARM_UP} of each that are not measured: the processes run for days, and V8 optimizes their code only after thousands of calls. What a further elicitation takes is half of what a call with three takes beyond a call with one.`,
+    `A client of 2025-11-25 holds its call and answers at once: directly at a classic upstream, at a Parley tool that does the same, and through the gateway. Ten calls of each in turn, after ${WARM_UP} of each that are not measured: the processes run for days, and V8 optimizes their code only after thousands of calls. What a further elicitation takes is half of what a call with three takes beyond a call with one. Unpinned, every process may use every core. On a busy machine, compare the ratios.`,
     "",
-    "| | | p50 (p99) | added to direct, p50 | … to Parley's own | goal | reached |",
-    "|---|---|---|---|---|---|---|",
+    "| | | p50 (p99) | times direct, p50 | added to direct, p50 | … to Parley's own | goal | reached |",
+    "|---|---|---|---|---|---|---|---|",
     ...rows.flatMap(({ what, goalMs, of }) =>
       SIDES.map(([side, name]) => {
         const { p50, p99 } = of(side);
@@ -75,7 +92,8 @@ async function latency(): Promise<string[]> {
         const judged = isOurs
           ? [ms(addedMs), ms(p50 - of("own").p50), `≤ ${goalMs} ms`, addedMs <= goalMs ? "yes" : "**no**"]
           : [side === "own" ? ms(addedMs) : "", "", "", ""];
-        return `| ${what} | ${name} | ${ms(p50)}${p99 === undefined ? "" : ` (${ms(p99)})`} | ${judged.join(" | ")} |`;
+        const times = side === "direct" ? "" : (p50 / of("direct").p50).toFixed(1);
+        return `| ${what} | ${name} | ${ms(p50)}${p99 === undefined ? "" : ` (${ms(p99)})`} | ${times} | ${judged.join(" | ")} |`;
       }),
     ),
   ];
