@@ -4,7 +4,7 @@ import { DEFAULT_SETTINGS } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { completed, failure, looked, required } from "./endings.ts";
 import { readQuestion } from "../wire/question.ts";
-import type { UpstreamTask } from "../connection/upstream-tasks.ts";
+import { readTask, type UpstreamTask } from "../connection/upstream-tasks.ts";
 import { aRequest } from "../upstream.fixture.ts";
 
 const judging = {
@@ -23,6 +23,30 @@ describe("a task that waits for input", () => {
     const event = look(task as Partial<UpstreamTask>);
     expect(event.type === "required" && event.task?.isUnheard).toBe(isUnheard);
   });
+});
+
+test.each([
+  [undefined, ["a", "b"]],
+  [[], ["a", "b"]],
+  [["a"], ["b"]],
+  [["a", "b"], []],
+])("of the questions that a task tells at each look, those are asked that were not asked before: %j", (asked, expected) => {
+  const round = asked && { responses: {}, task: { id: "t", asked } };
+  const inputRequests = { a: { method: "roots/list" }, b: { method: "roots/list" } };
+  const event = looked(
+    { taskId: "t", status: "input_required", inputRequests },
+    { ...judging, request: aRequest({ ...(round && { round }) }) },
+  );
+  expect(event.type === "required" && event.questions.map(({ id }) => id)).toEqual(expected);
+});
+
+test.each([
+  [undefined, undefined],
+  [{ "parley/waits": true }, true],
+  [{ "parley/waits": "yes" }, undefined],
+])("a task waits for people whom only its upstream can ask if it says so: %j", (_meta, expected) => {
+  const event = looked(readTask({ taskId: "t", status: "working", ...(_meta && { _meta }) }), judging);
+  expect(event.type === "required" && event.task?.isWaiting).toBe(expected);
 });
 
 test.each([

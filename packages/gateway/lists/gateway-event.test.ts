@@ -70,6 +70,24 @@ test("who continues after an event that is gone hears the whole page again, rath
   expect(rawIds((await type.poll({ arguments: {}, limit: 9, cursor: first?.cursor ?? "" })).events)).toEqual(["d", "e"]);
 });
 
+test("that something is missing is told once of a page, with its first part", async () => {
+  for (const page of [
+    { events: [event("a"), event("b"), event("c")], truncated: true },
+    { events: [event("a"), 5, event("b"), event("c")] },
+  ]) {
+    const { type } = answering(({ cursor: given }) => (given === "0" ? { ...page, cursor: "1" } : { events: [], cursor: "1" }));
+    const told: boolean[] = [];
+    let from = cursor("0");
+    for (let polls = 0; polls < 4; polls += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- part after part
+      const part = await type.poll({ arguments: {}, limit: 1, cursor: from });
+      told.push(part.isTruncated);
+      from = part.cursor ?? "";
+    }
+    expect(told).toEqual([true, false, false, false]);
+  }
+});
+
 test("two events of one id are one, as they are to receivers, so nobody hears the same part of a page forever", async () => {
   const log = ["a", "b", "a", "a", "c", "a"].map((id) => event(id));
   for (const limit of [1, 2, 9]) {

@@ -5,8 +5,8 @@ import { parseUpstreams } from "../config/upstreams.ts";
 import type { PollWanted } from "./gateway-event.ts";
 import { sharedPolls } from "./shared-polls.ts";
 
-const upstreamOf = (name: string) =>
-  parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name, url: `https://${name}.example.com` }] }))[0]!;
+const upstreamOf = (name: string, headers = {}) =>
+  parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name, url: `https://${name}.example.com`, headers }] }))[0]!;
 const UP = upstreamOf("up");
 const WANTED: PollWanted = { name: "note", arguments: { a: 1 }, cursor: "1", maxEvents: 100 };
 const QUIET = { events: [], cursor: "1" };
@@ -43,6 +43,7 @@ test("whoever asks for the same while it is polled has the same answer, and so h
 
 test.each([
   ["another upstream", upstreamOf("other"), WANTED],
+  ["an upstream that the file has changed since", upstreamOf("up", { authorization: "another" }), WANTED],
   ["another event type", UP, { ...WANTED, name: "other" }],
   ["other arguments", UP, { ...WANTED, arguments: { a: 2 } }],
   ["another cursor", UP, { ...WANTED, cursor: "2" }],

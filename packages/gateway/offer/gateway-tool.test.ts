@@ -402,6 +402,25 @@ describe("a task of an upstream that waits for an answer but lists no question",
   });
 });
 
+test("a question that was withdrawn is asked again by the call that repeats a lost one", async () => {
+  const task = { id: '["session","task"]', pollMs: 1 };
+  const UNHEARD: UpstreamEvent = { type: "required", questions: [], task: { ...task, isUnheard: true } };
+  const first = { ...question("question-1"), id: "1" };
+  const events: UpstreamEvent[] = [
+    { type: "required", questions: [first], task },
+    UNHEARD,
+    UNHEARD,
+    UNHEARD,
+    { type: "required", questions: [{ ...first, key: "question-2", id: "2" }], task },
+    { type: "result", result: { done: true } },
+  ];
+  const { asked, result } = await run(() => events.shift()!, {
+    upstream: { repeatable: true },
+    answers: [{ action: "withdrawn" }, { action: "accept", content: {} }],
+  });
+  expect([asked, result]).toEqual([["question-1", "question-2"], { done: true }]);
+});
+
 test("a call may be repeated if its tool says so, unless the file says otherwise", () => {
   const idempotent = { ...LISTED, annotations: { idempotentHint: true } };
   expect(mayRepeat(upstreamOf(), LISTED)).toBe(false);
