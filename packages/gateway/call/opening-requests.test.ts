@@ -1,5 +1,6 @@
 /** The real server-filesystem, which restricts itself to the roots of its client as soon as it knows them. */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -54,7 +55,7 @@ function reading(reuseSessions: boolean, args = [FILESYSTEM, directory]) {
   const entry = { name: "up", command: process.execPath, args, reuseSessions, callTimeout: "30s" };
   const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [entry] }));
   /** Reads the note in a directory, as a client with one root. The upstream's request for it is answered with `roots`. */
-  return async (name: string, roots: string, { session = "s", hasRoots = true } = {}) => {
+  return async (name: string, roots: string, { session = "s", hasRoots = true, answersAfterMs = 0 } = {}) => {
     const request = aRequest({
       upstream: upstream!,
       tool: "read_text_file",
@@ -67,6 +68,7 @@ function reading(reuseSessions: boolean, args = [FILESYSTEM, directory]) {
     for (;;) {
       const event = await call.next(asked, leading());
       if (event.type !== "asked") return { text: JSON.stringify(event), asked: asked.length };
+      await sleep(answersAfterMs);
       const result = { roots: [{ uri: pathToFileURL(join(directory, roots)).href }] };
       for (const question of event.questions) asked.push({ question, answer: { action: "reply", result } as const });
     }
@@ -86,6 +88,11 @@ describe("the roots of a caller", () => {
     const script = join(directory, "busy.mjs");
     await writeFile(script, BUSY);
     expect(await reading(false, [script])("others", "mine")).toEqual({ text: expect.stringContaining("Access denied"), asked: 1 });
+  });
+
+  test("bind the first call of a caller whose client takes long to say them", async () => {
+    const read = reading(false);
+    expect(await read("others", "mine", { answersAfterMs: 1_500 })).toEqual({ text: expect.stringContaining("Access denied"), asked: 1 });
   });
 
   test("bind each call of a session that serves several", async () => {
