@@ -55,8 +55,9 @@ describe.skipIf(missing !== undefined)("MCP Inspector", () => {
       said: { result: { structuredContent: { word: "compensate", findings: expect.any(Array) as unknown } } },
     });
 
-    // Its command line shows no forms, and says so at the handshake. In 2026-07-28 it declares tasks, and prints the handle.
+    // Its command line shows no forms. With a task, which it declares in the newer era, it waits for its end.
+    if (era === "modern") return;
     const asking = await inspect([...call, "book_dinner", "--tool-arg", "date=2026-12-24", "time=19:30"], home);
-    expect(JSON.stringify(asking.said)).toMatch(/NOT FINISHED: book_dinner waits for an answer|"taskId"/);
+    expect(JSON.stringify(asking.said)).toContain("NOT FINISHED: book_dinner waits for an answer");
   });
 });
