@@ -254,6 +254,24 @@ describe("a subscription", () => {
     expect(String(bodies.at(-1)?.headers["webhook-signature"]).split(" ")).toHaveLength(2);
   });
 
+  test.each([
+    ["nothing", {}, 60],
+    ["no end", { ttlMs: null }, 60],
+    ["no time", { ttlMs: 0 }, 1],
+    ["less than a minute", { ttlMs: 59_999 }, 1],
+    ["a day", { ttlMs: DAY_MS }, 24 * 60],
+    ["a week", { ttlMs: 7 * DAY_MS }, 7 * 24 * 60],
+    ["years", { ttlMs: 900 * DAY_MS }, 7 * 24 * 60],
+    ["for ever", { ttlMs: 1e308 }, 7 * 24 * 60],
+  ])("that is to last for %s is granted what is reasonable", async (_what, wanted, minutes) => {
+    const beforeMs = redis.now();
+    const { result } = await subscribe(wanted);
+    const grantedMs = Date.parse(result?.["refreshBefore"] as unknown as string) - minutes * 60_000;
+    expect(grantedMs).toBeGreaterThanOrEqual(beforeMs - 1);
+    expect(grantedMs).toBeLessThanOrEqual(redis.now());
+    expect(await subscriptions().list(redis.now())).toMatchObject([{ url: hook() }]);
+  });
+
   test("is recorded for auditors when it is made and when its owner ends it, with the origin of its address alone", async () => {
     const url = `${hook()}?key=as-good-as-a-password`;
     const delivery = { mode: "webhook", url, secret: SECRET };

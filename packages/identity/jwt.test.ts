@@ -177,6 +177,9 @@ describe("an access token", () => {
       [other, "acme"],
       [issuer, "initech"],
       [issuer, "acme globex"],
+      [issuer, "acme2"],
+      [issuer, "acm"],
+      [issuer, "Acme"],
     ] as const) {
       expect(await refusalOf(async () => bearer(await at.token({ t, groups: ["finance"] })))).toMatchObject({
         code: "TOKEN_CLAIM_INVALID",

@@ -1,4 +1,5 @@
 /** POSTs to real receivers: by which connections they go, and where they do not go. */
+import { getEventListeners } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { hostname } from "node:os";
@@ -117,6 +118,7 @@ test("one that is stopped ends at once, and its signal is left alone by those th
   const stopping = new AbortController();
   const receiver = await startReceiver((response, _request, { requests }) => void (requests === 1 && response.end("{}")));
   await postTo(receiver, { signal: stopping.signal });
+  expect(getEventListeners(stopping.signal, "abort")).toHaveLength(0);
   const waiting = postTo(receiver, { signal: stopping.signal });
   await expect.poll(() => receiver.requests).toBe(2);
   stopping.abort();

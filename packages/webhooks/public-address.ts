@@ -8,7 +8,8 @@ export function isPublicAddress(address: string): boolean {
 
 /** Of the host of a url. A name may be anything until it is resolved. */
 export function isPublicHost(host: string): boolean {
-  const bare = host.replace(/^\[|\]$/g, "");
+  // A dot at the end of a name says that it is whole.
+  const bare = host.replace(/^\[|\]$|\.$/g, "");
   if (bare === "localhost" || bare.endsWith(".localhost")) return false;
   return !ipaddr.isValid(bare) || isPublicAddress(bare);
 }

@@ -103,6 +103,7 @@ test("public addresses, and all others", () => {
     "fd00:ec2::254",
   ];
   for (const address of [...others, ...six]) expect(isPublicAddress(address), address).toBe(false);
-  for (const host of ["localhost", "a.localhost", "[::1]", "127.0.0.1"]) expect(isPublicHost(host), host).toBe(false);
+  for (const host of ["localhost", "a.localhost", "localhost.", "a.localhost.", "[::1]", "127.0.0.1"])
+    expect(isPublicHost(host), host).toBe(false);
   expect(isPublicHost("a.example")).toBe(true);
 });

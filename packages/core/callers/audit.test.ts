@@ -87,16 +87,18 @@ describe("a quota that a caller reached is noted", () => {
     };
     reach();
     noteQuota(services, { caller: callerNamed("bob", { tenant: "acme" }) }, over("few calls"));
+    noteQuota(services, { caller: callerNamed("alice", { tenant: "other" }) }, over("few calls"));
     pass(QUOTA_NOTED_EVERY_MS - 1);
     reach();
     expect(noted).toStrictEqual([
       { principal: "alice", tenant: "acme", door: "a door", action: "quota", verdict: "few calls" },
       { principal: "alice", tenant: "acme", door: "a door", action: "quota", verdict: "few reads" },
       { principal: "bob", tenant: "acme", action: "quota", verdict: "few calls" },
+      { principal: "alice", tenant: "other", action: "quota", verdict: "few calls" },
     ]);
     pass(1);
     reach();
-    expect(noted).toHaveLength(5);
+    expect(noted).toHaveLength(6);
   });
 
   test("as many as are remembered, at the limit and one beyond", () => {

@@ -62,3 +62,21 @@ test("the bucket of a rate is kept until it would be full, also after a slot of 
   const [, , factsMs] = await lifetimes(limit);
   expectAbout(factsMs, DAY_MS);
 });
+
+test("however many tasks have had a slot, whether they gave it back or died with it, nothing is left of them", async () => {
+  const limit: KeptLimit = { id: "busy", concurrency: 2 };
+  for (let task = 0; task < 40; task += 1) {
+    const at = { ...asked(limit, `0-${task}`), nowMs: NOW_MS + task * 10_000 };
+    expect(await slots().take(at)).toEqual({ type: "taken" });
+    // The lease of every other one ends before the next comes.
+    if (task % 2 === 0) await slots().give(at);
+  }
+  await slots().give({ ...asked(limit, "0-39"), nowMs: NOW_MS + 400_000 });
+  expect(
+    await Promise.all(
+      createKeys(opened.prefix)
+        .limit(limit.id)
+        .map((key) => opened.redis.exists(key)),
+    ),
+  ).toEqual([0, 0, 0]);
+});

@@ -77,6 +77,15 @@ describe("runs that become due later", () => {
     }
   });
 
+  test("of ten thousand shares are remembered; the least recently used is forgotten", () => {
+    const { nextDue } = subject();
+    nextDue("first");
+    for (let share = 0; share < 9_999; share += 1) nextDue(`${share}`);
+    expect(nextDue("first")).toBe(1);
+    nextDue("one more");
+    expect([nextDue("first"), nextDue("0")]).toEqual([2, 0]);
+  });
+
   test("of a share are forgotten by half each second", () => {
     const { nextDue, pass } = subject();
     for (let run = 0; run < 80; run += 1) nextDue("a");
