@@ -7,6 +7,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { until } from "../support/until.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
+/** What runs beside another step, and takes longer than it here. */
+const BESIDE = ["servers", "flat", "cluster", "soak", "events", "newcomer"];
 /** Notes when it begins and ends, writes its report, and fails if it is told to. The simulation takes longer than all others. */
 const NPM = `#!/usr/bin/env bash
 name=\${2#test:}
@@ -16,7 +18,10 @@ for word in "$@"; do [ "$before" = --report ] && report=$word; before=$word; don
 [ "$1" = run ] || name=$1
 trap 'echo "stopped $name" >> "$NOTES"; exit 143' TERM
 echo "begin $name" >> "$NOTES"
-case "$name" in simulation | new-cases) sleep "\${SIMULATION_S:-0.3}" & wait $! ;; esac
+case "$name" in
+  simulation | new-cases) sleep "\${SIMULATION_S:-0.3}" & wait $! ;;
+  ${BESIDE.join(" | ")}) sleep 0.1 ;;
+esac
 code=0
 [[ " $FAILING " == *" $name "* ]] && code=1
 [ -n "$report" ] && echo "{\\"numPassedTests\\":10,\\"numFailedTests\\":$code}" > "$report"
@@ -34,7 +39,15 @@ beforeEach(async () => {
   await mkdir(join(directory, "tmp"));
   await copyFile(join(ROOT, ".ci/run"), join(directory, "checkout/.ci/run"));
   const nothing = "#!/bin/sh\n";
-  const commands = { npm: NPM, npx: NPX, chromium: nothing, tmux: nothing, promtool: nothing, git: "#!/bin/sh\necho 0000abcd0000\n" };
+  const commands = {
+    npm: NPM,
+    npx: NPX,
+    chromium: nothing,
+    "chromium-headless-shell": nothing,
+    tmux: nothing,
+    promtool: nothing,
+    git: "#!/bin/sh\necho 0000abcd0000\n",
+  };
   for (const [name, text] of Object.entries(commands)) await command(name, text);
 });
 afterEach(() => rm(directory, { recursive: true }));
@@ -71,10 +84,12 @@ test("the attack has ended before anything runs beside it, and all that runs bes
   const at = (note: string) => order.indexOf(note);
   expect(at("end attack")).toBeGreaterThan(0);
   expect(Math.min(at("begin simulation"), at("begin new-cases"))).toBeGreaterThan(at("end attack"));
-  expect(at("end events")).toBeGreaterThan(at("end newcomer"));
-  for (const name of ["simulation", "new-cases", "newcomer"]) {
+  // Its suite waits half a second for a reply.
+  expect(Math.max(...BESIDE.map((name) => at(`end ${name}`)))).toBeLessThan(at("begin conformance"));
+  for (const name of ["simulation", "new-cases", ...BESIDE]) {
     expect(at(`end ${name}`)).toBeGreaterThan(0);
     expect(text).toContain(`${name} was here`);
+    expect(text.match(/^longest: .*$/m)?.[0].split(` s ${name.replace("-", " ")}`)).toHaveLength(2);
   }
 });
 

@@ -10,8 +10,6 @@ import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { machineWith } from "../newcomer/machine.ts";
-import { otherCommands, plainProject, totalMs, walk } from "../newcomer/walk.ts";
 import { freePorts } from "../support/free-ports.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -84,21 +82,6 @@ test(
     } finally {
       await server.stop();
     }
-  },
-);
-
-test(
-  "a newcomer without Redis has a tool of their own that asks within ten minutes, counted from npm create",
-  { timeout: INSTALL_MS },
-  async ({ skip }) => {
-    if (!hasRegistry) skip("no npm registry answers here, and packages have dependencies");
-    const folder = join(directory, "newcomer");
-    const machine = await machineWith(process.execPath, folder);
-    const [port = 0] = await freePorts(1);
-    const steps = await walk({ machine, folder, tarballs, port });
-    expect(totalMs(steps)).toBeLessThan(600_000);
-    await otherCommands({ machine, folder });
-    await plainProject({ machine, folder, tarballs });
   },
 );
 

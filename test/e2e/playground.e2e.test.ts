@@ -9,10 +9,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
-import { AxeBuilder } from "@axe-core/playwright";
 import { PLAYGROUND_DIRECTORY } from "@parley/web";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { findNothing } from "../support/axe.ts";
 import { describedAs, findChromium, startChromium } from "../support/chromium.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { IN_TIME } from "../support/in-time.ts";
@@ -135,13 +135,6 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
   /** A question can be answered half a second after it has appeared. */
   async function canAnswer(page: Page): Promise<void> {
     await expect.poll(() => dialog(page).getByRole("button", { name: "Answer" }).isEnabled()).toBe(true);
-  }
-
-  async function findNothing(page: Page): Promise<void> {
-    const { violations } = await new AxeBuilder({ page })
-      .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
-      .analyze();
-    expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`)).toEqual([]);
   }
 
   test.each(DIALECTS)("by keyboard alone: a call, its question, a refused answer, the answer, the result, in %s", async (dialect) => {

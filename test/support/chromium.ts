@@ -1,8 +1,11 @@
-/** A real browser, where there is one: Debian's `chromium`, Chrome, Edge, or what CHROMIUM names. None is downloaded. */
+/**
+ * A real browser, where there is one: Debian's `chromium-headless-shell` or `chromium`, Chrome, Edge, or what CHROMIUM names. None is downloaded.
+ * The first has the same engine and no windows: a new page takes 0.25 s instead of 0.75 s.
+ */
 import { spawnSync } from "node:child_process";
 import { type Browser, chromium, type Page } from "playwright-core";
 
-const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge"];
+const NAMES = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge"];
 
 /** Its command. Undefined where there is none. */
 export function findChromium(): string | undefined {
