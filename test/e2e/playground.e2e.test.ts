@@ -551,21 +551,22 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     const first = await open(at("2026-07-28+tasks", "every_field"));
     await call(first, "every_field");
     await dialog(first).waitFor();
-    const other = await open(at("2025-06-18", ""));
-    await other.getByText("Your calls").focus();
+    const other = await open(at("2025-06-18", ""), { locale: "de-DE" });
+    await other.getByText("Ihre Aufrufe").focus();
     await press(other, "Enter");
-    const mine = other.getByRole("list").getByRole("button", { name: /waits for you/ });
+    const mine = other.getByRole("list").getByRole("button", { name: /wartet auf Sie/ });
     await mine.first().waitFor();
     await findNothing(other);
     await mine.first().focus();
     await press(other, "Enter");
     await dialog(other).waitFor();
-    await canAnswer(other);
-    await dialog(other).getByRole("button", { name: "Decline" }).click();
+    const decline = dialog(other).getByRole("button", { name: "Ablehnen" });
+    await expect.poll(() => decline.isEnabled()).toBe(true);
+    await decline.click();
     await result(first).waitFor();
     // What is listed follows what happens.
     await other
-      .getByRole("button", { name: /completed/ })
+      .getByRole("button", { name: /fertig/ })
       .first()
       .waitFor();
   });
@@ -887,6 +888,16 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
   test("what a proxy says in place of who is logged in leaves a page without a login", async () => {
     const page = await open("", {}, await loggedIn(() => "<h1>Who are you?</h1>"));
     expect(await page.getByRole("button", { name: "Log out" }).count()).toBe(0);
+  });
+
+  test("a server that cannot say yet who is logged in is asked again, and the person stays on the page", async () => {
+    let isAway = true;
+    const context = await loggedIn(() => ({ hasLogin: true, name: "ann", person: "ann" }));
+    await context.route("**/play/api/account", (route) => (isAway ? route.fulfill({ status: 503, json: {} }) : route.fallback()));
+    const page = await open("", {}, context);
+    expect(await page.getByText("Logged in as ann").count()).toBe(0);
+    isAway = false;
+    await page.getByText("Logged in as ann").waitFor();
   });
 
   test("whoever has logged in to answer, and may not call, is led to a login that allows it", async () => {

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { languageNow } from "./language.ts";
 import { TEXTS } from "./play-texts.ts";
-import { loadTools, placeChanged, comeBack, resumeFromAddress, findAccount } from "./run/playground.ts";
+import { loadTools, placeChanged, comeBack, resumeFromAddress, findFirstAccount } from "./run/playground.ts";
 import { returnToPlace } from "./run/tab-state.ts";
 import { App } from "./views/app.tsx";
 
@@ -9,7 +9,7 @@ document.documentElement.lang = languageNow();
 document.title = TEXTS.title;
 returnToPlace();
 // Before anything is asked of the server, which would refuse what comes from nobody.
-await findAccount();
+await findFirstAccount();
 // Before rendering, so that a small screen opens with the pane of the call that the address names.
 resumeFromAddress();
 const root = document.getElementById("app");

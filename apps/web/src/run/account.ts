@@ -10,21 +10,21 @@ export interface Account {
 
 const PATIENCE_MS = 5_000;
 
-/** Undefined where nobody can log in. */
+/** Undefined where nobody can log in, and until the server has said whether somebody can. */
 export const account = signal<Account | undefined>(undefined);
 
 /** What the server goes by: a page of another server cannot send it. */
 export const FROM_PAGE = { "x-requested-with": "parley" };
 
-/** Resolves to whether another person is logged in than before, in this tab. Never rejects: without an answer, nobody can log in. */
-export async function loadAccount(): Promise<boolean> {
-  const found = await readAccount().catch(() => undefined);
-  if (!found) return false;
+/** Resolves to who is logged in, in comparison with before, in this tab; `unknown` if the server cannot say now. Never rejects. */
+export async function loadAccount(): Promise<"same" | "another" | "unknown"> {
+  const found = await readAccount();
+  if (!found) return "unknown";
   const { hasLogin, name, person } = found;
   account.value = hasLogin ? { name } : undefined;
   const before = keptPerson();
   if (person !== undefined) keepPerson(person);
-  return person !== undefined && before !== undefined && before !== person;
+  return person !== undefined && before !== undefined && before !== person ? "another" : "same";
 }
 
 interface Found {
@@ -33,10 +33,15 @@ interface Found {
   readonly person?: string;
 }
 
-/** Undefined without an answer. Rejects if something else than this server has answered, or nobody in time: the page shows nothing before. */
+const NO_LOGIN: Found = { hasLogin: false };
+
+/** Undefined without an answer, or without one in time: the page shows nothing before. What is not of this server, as a proxy's page, knows no login. */
 async function readAccount(): Promise<Found | undefined> {
-  const response = await fetch("api/account", { headers: FROM_PAGE, cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
-  return response.ok ? ((await response.json()) as Found) : undefined;
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const response = await fetch("api/account", { headers: FROM_PAGE, cache: "no-store", signal }).catch(() => undefined);
+  if (!response || response.status === 429 || response.status >= 500) return undefined;
+  if (!response.ok) return NO_LOGIN;
+  return await response.json().catch((error: unknown) => (error instanceof SyntaxError ? NO_LOGIN : undefined));
 }
 
 /** Leaves the page for the provider, which leads back to what is shown now. */

@@ -155,19 +155,34 @@ export function setToken(given: string): void {
   void loadTools();
 }
 
-/** What somebody else has left in this tab is not shown: then it resolves to true. Never rejects. */
-export async function findAccount(): Promise<boolean> {
-  const isAnother = await loadAccount();
-  if (isAnother) {
+const ACCOUNT_AGAIN_MS = 3_000;
+
+/** What somebody else has left in this tab is not shown: then it resolves to `another`. Never rejects. */
+async function findAccount(): Promise<"same" | "another" | "unknown"> {
+  const found = await loadAccount();
+  if (found === "another") {
     forgetDrafts();
     keepCall(undefined);
   }
-  return isAnother;
+  return found;
+}
+
+/** Resolves before anything is asked of the server, or shown. If the server cannot say yet who is logged in, it is asked again later. */
+export async function findFirstAccount(): Promise<void> {
+  if ((await findAccount()) === "unknown") setTimeout(() => void findLateAccount(), ACCOUNT_AGAIN_MS);
+}
+
+async function findLateAccount(): Promise<void> {
+  const found = await findAccount();
+  if (found === "unknown") setTimeout(() => void findLateAccount(), ACCOUNT_AGAIN_MS);
+  else if (found === "another") location.reload();
+  // The server may have refused them to nobody.
+  else if (usesLogin.value) await loadTools();
 }
 
 /** The person comes back to the page. In another tab, somebody else may have logged in meanwhile. */
 export async function comeBack(): Promise<void> {
-  if (usesLogin.value && (await findAccount())) return location.reload();
+  if (usesLogin.value && (await findAccount()) === "another") return location.reload();
   await refreshTools();
 }
 
