@@ -122,7 +122,8 @@ test("it says how people decide, to operators alone", async () => {
   await approvals.asked(asked);
   await approvals.settled({ ...asked, end: "approved", atMs: asked.askedAtMs + 1_000, by: ["<bob>"] });
   const { text } = await look(here, "operator");
-  const cells = (tag: string) => [...text.matchAll(new RegExp(`<${tag}(?: [^>]*)?>(.*?)</${tag}>`, "g"))].map(([, cell]) => cell);
+  const cells = (tag: string) =>
+    [...text.matchAll(new RegExp(`<${tag}(?: [^>]*)?><div>(.*?)</div></${tag}>`, "g"))].map(([, cell]) => cell);
   const names = ["Rule", "Asked", "Yes", "No", "Nobody in time", "Half within", "Yes within 5 seconds"];
   expect(cells("th")).toEqual([...names, "Most decisions", "Tests refused", "Waiting"]);
   expect(cells("td")).toEqual(["deletes", "1", "1", "0", "0", "1 second", "1", "&lt;bob&gt; (1 yes, 0 no)", "", "0"]);

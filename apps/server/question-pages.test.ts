@@ -229,7 +229,7 @@ test("a page of a wizard has a way back where there is a page before it, and com
 test("the next question of the same task opens after an answer, for whom it is, where they are, and only there", async () => {
   const { at, here, there, services, taskId } = await asked("pages");
   const forged = await open(`${at(here)}?after=${encodeURIComponent(`${taskId}/trip/person AAAAAAAAAAAAAAAAAAAAAA`)}`, "bob");
-  expect(forged.text).not.toContain("has arrived");
+  expect(forged.text).not.toContain("answer has arrived");
   const beside = await open(`${new URL(here.url).origin}/inbox?ask=${taskId}/trip/person`, "bob");
   expect(beside.fields).toMatchObject({ back: "inbox" });
   const led = await send(at(there), "bob", [...hidden(beside.fields), ["action", "accept"], ["f0", "Bo"]]);
@@ -249,7 +249,7 @@ test("the way on from a question that somebody else has answered says of nobody 
   await until(async () => (await services.store.load(taskId))?.asks.some(({ key }) => key === "two"));
   const wayOn = async (who: string) => /href="([^"]*)" data-next/.exec((await open(at(here, "one"), who)).text)?.[1] ?? "";
   const follow = async (who: string) => (await open(new URL((await wayOn(who)).replaceAll("&amp;", "&"), here.url).href, who)).text;
-  expect(await follow("carol")).toMatch(/^(?![^]*has arrived)[^]*two[?]/);
+  expect(await follow("carol")).toMatch(/^(?![^]*answer has arrived)[^]*two[?]/);
   expect(await follow("bob")).toContain("Your answer has arrived");
 });
 
