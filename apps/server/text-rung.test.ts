@@ -1,6 +1,8 @@
 /** Clients that know nothing but tools: what their model reads while a person is asked, and how it gets to the answer. Both families. */
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as TransportV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ParleyError } from "@parley/core";
+import type { MemoryWakeUps } from "@parley/core/memory";
 import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
@@ -438,4 +440,21 @@ test("a call in words of 2026-07-28 that takes too long says so, and its result 
   await until(() => held.release !== before);
   held.release();
   expect(textOf(await client.call("parley_task", { taskId: idIn(called) }))).toBe("released");
+});
+
+test("a client of 2026-07-28 that lends its model is told that its call goes on once Redis has noted that it is asked no more", async () => {
+  const { here, services } = await start("2026-07-28");
+  const [before, after] = [held.release, vi.spyOn(services.clock, "after")];
+  const reveal = vi.spyOn(services.store, "reveal").mockRejectedValueOnce(new ParleyError("UNAVAILABLE", "Redis did not answer in time"));
+  const called = rpc(here, "tools/call", { name: "long", arguments: {} }, { tasks: false, capabilities: { sampling: {} } });
+  const timer = await until(() => held.release !== before && after.mock.calls.find(([ms]) => ms === 50_000));
+  const { tasks } = await services.store.list({ principal: "anonymous", limit: 1 });
+  const taskId = tasks[0]!.id;
+  await until(async () => (await services.store.load(taskId))?.message !== undefined);
+  timer[1]();
+  await until(() => reveal.mock.settledResults.length === 1);
+  (services.wakeUps as MemoryWakeUps).changed(taskId);
+  expect(idIn((await called).result as unknown as Result)).toBe(taskId);
+  held.release();
+  expect(reveal.mock.settledResults.map(({ type }) => type)).toEqual(["rejected", "fulfilled"]);
 });

@@ -116,10 +116,9 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       seen = readable(now);
       isOver = await isReady();
       if (isOver) break;
-      if (isText && (timedOut || (isLong && seen.message !== undefined && route.ladder.taskTool !== undefined))) {
-        await revealed(services, seen);
-        return inWords();
-      }
+      const mayTell = isText && (timedOut || (isLong && seen.message !== undefined && route.ladder.taskTool !== undefined));
+      // What is only long goes on while Redis is away.
+      if (mayTell && ((await revealed(services, seen)) || timedOut)) return inWords();
       if (timedOut) {
         // Other people are asked and may take days: the client comes back later.
         if (seen.asksOfOthers) return await handOver(route, called, exchange, { task: seen, feedCursor: feed.cursor });
