@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { CONDITION_CHARS_MAX } from "./condition.ts";
 import { ADDED_MAX } from "./defaults.ts";
 import { type Caller, readRules, RULES_MAX, type Rules, type RulesConfig } from "./rules.ts";
+import { RULES_BYTES_MAX } from "./rules-file.ts";
 
 const tool = (name: string, more: Partial<Tool> = {}) => ({ kind: "tool", name, inputSchema: { type: "object" }, ...more }) as Tool;
 const ADA = { principal: "ada" };
@@ -363,6 +364,40 @@ describe("a rule that an earlier one leaves nothing to decide is a problem of th
     });
     const problems = isProblem ? ["rules[2] (second): never decides, because first before it fits every call that it fits"] : undefined;
     expect("problems" in read ? read.problems : undefined).toEqual(problems);
+  });
+
+  test("a name with a star leaves another one nothing exactly if it fits each tool that the other one fits", () => {
+    const texts = (letters: number): string[] => (letters === 0 ? [""] : texts(letters - 1).flatMap((text) => [`a${text}`, `b${text}`]));
+    const tools = [1, 2, 3, 4].flatMap(texts).map((name) => tool(name));
+    const patterns = ["*", ...[1, 2].flatMap(texts).flatMap((text) => [text, `${text}*`, `*${text}`])];
+    const fits = new Map(
+      patterns.map((pattern) => {
+        const read = rules({ default: "deny", rules: [{ name: "a", tools: [pattern], action: "allow" }] });
+        return [pattern, new Set(tools.filter((each) => read.decide(each, {}, ADA).type === "allow"))];
+      }),
+    );
+    for (const first of patterns)
+      for (const second of patterns) {
+        const given = [first, second].map((pattern, at) => ({ name: `r${at}`, tools: [pattern], action: "allow" as const }));
+        const isProblem = "problems" in readRules({ default: "deny", rules: given });
+        const isCovered = [...fits.get(second)!].every((each) => fits.get(first)!.has(each));
+        expect(isProblem, `${first} before ${second}`).toBe(isCovered);
+      }
+  });
+
+  test("it is found at once among as many rules as there may be, with as many names as a file has room for", () => {
+    const shared = Array.from({ length: 60 }, (_, at) => `shared_${at}`);
+    const given = Array.from({ length: RULES_MAX - 1 }, (_, at) => ({ name: `r${at}`, tools: [...shared, `own_${at}`] }));
+    const config = { default: "deny", rules: [...given, { name: "late", tools: ["own_7", "shared_7"] }] };
+    const text = JSON.stringify({ ...config, rules: config.rules.map((each) => ({ ...each, action: "allow" })) });
+    expect(text.length).toBeLessThan(RULES_BYTES_MAX);
+    const before = process.cpuUsage();
+    const read = readRules(JSON.parse(text));
+    const { user, system } = process.cpuUsage(before);
+    const problem = `rules[${RULES_MAX - 1}] (late): never decides, because r7 before it fits every call that it fits`;
+    expect("problems" in read && read.problems).toEqual([problem]);
+    // It took 16 s of the process, at its start and at each change of the file.
+    expect((user + system) / 1_000).toBeLessThan(5_000);
   });
 });
 

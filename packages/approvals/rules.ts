@@ -33,6 +33,7 @@ import { COMPARED_WITH, type ComparedWith } from "./compare.ts";
 import { withDefaults } from "./defaults.ts";
 import { type Tests, TESTS_SHARE_MAX } from "./planted.ts";
 import { CONDITION_CHARS_MAX, type Condition, type ConditionInput, readCondition } from "./condition.ts";
+import { namesIn, unreached } from "./unreached.ts";
 
 /** What a rule can stop. */
 export type Called = Tool | Prompt;
@@ -213,11 +214,10 @@ export function readRules(
     seen.add(given.name);
     return readRule(given, { say, askTimeoutMaxMs });
   });
-  for (const [index, given] of parsed.data.rules.entries()) {
-    const before = parsed.data.rules.slice(0, index).find((each) => each.when === undefined && coversAll(each, given));
-    if (before)
-      problems.push(`rules[${index}] (${given.name}): never decides, because ${before.name} before it fits every call that it fits`);
-  }
+  for (const { at, by } of unreached(parsed.data.rules))
+    problems.push(
+      `rules[${at}] (${parsed.data.rules[at]?.name}): never decides, because ${by.name} before it fits every call that it fits`,
+    );
   if (problems.length > 0) return { problems };
   const byDefault: Decision =
     parsed.data.default === "allow"
@@ -260,6 +260,8 @@ interface Reading {
   readonly say: (field: string, what: string) => void;
   readonly askTimeoutMaxMs: number;
 }
+
+type Given = z.output<typeof rule>;
 
 function readRule(given: Given, { say, askTimeoutMaxMs }: Reading): Read {
   const {
@@ -442,28 +444,6 @@ const OF_READS: typeof HINTS = { ...HINTS, destructiveHint: false, idempotentHin
 function misspelt(key: string): string | undefined {
   const bare = (text: string) => text.toLowerCase().replaceAll(/[^a-z]|hint$/g, "");
   return Object.hasOwn(HINTS, key) ? undefined : Object.keys(HINTS).find((hint) => bare(hint) === bare(key));
-}
-
-type Given = z.output<typeof rule>;
-
-/** What a rule is about: without names, every tool and no prompt. */
-function namesIn({ tools, prompts }: Given): { readonly tool: readonly string[]; readonly prompt: readonly string[] } {
-  return { tool: tools ?? (prompts ? [] : ["*"]), prompt: prompts ?? [] };
-}
-
-/** Whether `one` fits everything that `other` may fit, as far as both say so without a condition. */
-function coversAll(one: Given, other: Given): boolean {
-  const { annotations: wanted = {} } = one;
-  if (!Object.entries(wanted).every(([key, value]) => other.annotations?.[key] === value)) return false;
-  const [wide, narrow] = [namesIn(one), namesIn(other)];
-  return (["tool", "prompt"] as const).every((kind) => narrow[kind].every((name) => wide[kind].some((each) => covers(each, name))));
-}
-
-/** Whether a pattern fits each name that another one fits. */
-function covers(wide: string, narrow: string): boolean {
-  if (wide === "*" || wide === narrow) return true;
-  if (wide.endsWith("*")) return !narrow.startsWith("*") && narrow.startsWith(wide.slice(0, -1));
-  return wide.startsWith("*") && !narrow.endsWith("*") && narrow.endsWith(wide.slice(1));
 }
 
 function matcherOf(text: string): (name: string) => boolean {
