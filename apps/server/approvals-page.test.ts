@@ -1,9 +1,11 @@
 /** The page of approvals for later calls: whose it shows, what ends one, and to whom it says how people decide. */
-import type { AuditFact, Caller } from "@parley/core";
+import type { AuditFact, Caller, RatedCounts } from "@parley/core";
 import { createMemoryApprovalRecord, createMemoryStandingApprovals } from "@parley/core/memory";
 import { catalogue, defineTool } from "@parley/sdk";
 import { expect, test } from "vitest";
 import { callerNamed, type Deploy, deploy, type Front } from "./deployment.fixture.ts";
+import { protectedResource } from "./front-end/protected-resource.ts";
+import type { Visitors } from "./front-end/visitors.ts";
 
 const HOUR_MS = 3_600_000;
 const PEOPLE: Readonly<Record<string, Caller>> = {
@@ -75,7 +77,7 @@ test("it lists what the visitor gave and what lets the visitor's calls pass, in 
   const given = await look(here, "bob", { headers: { "accept-language": "de" } });
   expect(bare(given.text)).toContain("Aufrufe von files_delete durch ann laufen. Freigegeben von Ihnen.");
   for (const who of ["eve", "ann elsewhere", "operator"]) expect((await look(here, who)).titles, who).toEqual([]);
-  expect((await look(here, "eve")).text).toContain("No approval that you gave");
+  expect((await look(here, "eve")).text).toContain("No approval that you gave, and none for your calls, holds for later calls.");
   expect(seen.headers.get("cache-control")).toBe("no-store");
   expect(seen.headers.get("content-security-policy")).toMatch(/^default-src 'none'/);
 });
@@ -107,12 +109,30 @@ test("no form ends one that it did not show to this person", async () => {
   ] as const)
     expect((await look(here, who, { fields: changed })).said).toBe(GONE);
   expect((await look(here, "ann", { fields: { ...fields, action: "" } })).status).toBe(400);
+  expect((await look(here, "ann", { fields: { ...fields, approval: "x".repeat(4_096) } })).status).toBe(413);
+  expect((await look(here, "ann", { fields, headers: { "content-type": "application/json" } })).status).toBe(400);
   expect((await look(here, "ann", { fields, headers: { origin: "https://evil.example" } })).status).toBe(403);
   expect((await look(here, "ann", { fields, headers: { "sec-fetch-site": "cross-site" } })).status).toBe(403);
   // Given again since then, it is another one.
   await grant("one", { grantedAtMs: 2 });
   expect((await look(here, "ann", { fields })).said).toBe(GONE);
   expect([await left(), facts]).toEqual([["one"], []]);
+});
+
+test("it needs the scope that answers need, and counts towards the caller's quota", async () => {
+  const resource = protectedResource({ url: "https://parley.example/mcp", authorizationServers: [], scopePrefix: "" });
+  const visitors: Visitors = { authenticate: () => callerNamed("ann", { tenant: "acme", scopes: ["tasks:read"] }), ticket: undefined };
+  const refused = await subject({ resource, visitors });
+  await refused.grant("one");
+  expect((await refused.look(refused.here, "ann")).status).toBe(403);
+  expect((await refused.look(refused.here, "ann", { fields: {} })).status).toBe(403);
+
+  const taken: RatedCounts[] = [];
+  const { here, look, grant } = await subject({ rates: { take: async (_caller, counts) => void taken.push(counts) } });
+  await grant("one");
+  const [fields = {}] = (await look(here, "ann")).forms;
+  expect((await look(here, "ann", { fields })).status).toBe(200);
+  expect(taken).toEqual([{ reads: 1 }, { answers: 1 }]);
 });
 
 test("it says how people decide, to operators alone", async () => {

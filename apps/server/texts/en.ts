@@ -497,7 +497,7 @@ export const EN = {
 
   approvals: {
     title: "Approvals for later calls",
-    none: "No approval that you gave, and none of your calls, holds for later calls.",
+    none: "No approval that you gave, and none for your calls, holds for later calls.",
     some: "These calls pass without a question, with exactly the arguments that were approved.",
     yours: "Your calls of {tool} pass. {by} approved them.",
     given: "Calls of {tool} by {caller} pass. You approved them.",
