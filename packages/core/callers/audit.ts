@@ -184,7 +184,10 @@ export function noteEnded({ audit }: Audited, { id: taskId, call, outcome }: Tas
   void audit?.note({ action: "end", door: "gateway", ...of, verdict });
 }
 
-/** Notes that a subscription is over without its owner having ended it: its time was, or there is nothing to hear any more. Nobody acts, so no principal is named. */
+/**
+ * Notes that a subscription is over that its owner has not ended: its time has run out, or there is nothing to hear any more. Nobody acts, so no principal is
+ * named.
+ */
 export function noteSubscriptionOver(
   { audit }: Pick<Audited, "audit">,
   { caller: { tenant }, ...subscription }: SubscriptionFacts & { readonly caller: Pick<Caller, "tenant"> },

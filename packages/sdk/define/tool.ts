@@ -116,8 +116,8 @@ interface ToolFacts<I extends Schema> extends RunOptions {
    */
   readonly earlyReplies?: boolean;
   /**
-   * What the tool will ask of its client. A call of a client that cannot be asked that, and whose person could not answer elsewhere (docs/dialects.md), is refused
-   * before anything starts.
+   * What the tool will ask of its client. If the client cannot be asked that, and its person could not answer elsewhere (docs/dialects.md), the call is
+   * refused before anything starts.
    */
   readonly needs?: ClientCapabilities;
   /**
