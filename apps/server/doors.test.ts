@@ -14,18 +14,26 @@ const done = (_answer: unknown) => "done";
 
 /** A question to the caller by a form, by a page (as for secrets, files and access), and one to others. */
 const KINDS = ["form", "page", "others"] as const;
+/** The tasks of calls that were not refused. */
+const begun = new Set<string>();
 /** The first two say that they need it of their client, or not. */
 const asking = (isSaid: boolean) =>
   catalogue([
     defineTool({
       name: "form",
       ...(isSaid && { needs: { elicitation: { form: true, url: false } } }),
-      run: async (_args, ctx) => done(await ctx.elicit("n", { message: "How many?", schema })),
+      async run(_args, ctx) {
+        begun.add(ctx.taskId);
+        return done(await ctx.elicit("n", { message: "How many?", schema }));
+      },
     }),
     defineTool({
       name: "page",
       ...(isSaid && { needs: { elicitation: { form: false, url: true } } }),
-      run: async (_args, ctx) => done(await ctx.secret("key", { message: "The key?" })),
+      async run(_args, ctx) {
+        begun.add(ctx.taskId);
+        return done(await ctx.secret("key", { message: "The key?" }));
+      },
     }),
     defineTool({
       name: "others",
@@ -163,12 +171,52 @@ test.each<[string, Asked, readonly string[]]>([
       "| forms and views | page | error | error | error |",
     ],
   ],
+  [
+    "only handles are allowed",
+    { ladder: { rungs: new Set(["task"]) } },
+    [
+      "| nothing | form | error | status | error |",
+      "| nothing | page | error | status | error |",
+      "| forms | form | error | form | error |",
+      "| forms | page | error | status | error |",
+      "| pages | form | error | page | error |",
+      "| pages | page | error | page | error |",
+      "| forms and pages | form | error | form | error |",
+      "| forms and pages | page | error | page | error |",
+      "| views | form | error | status | error |",
+      "| views | page | error | status | error |",
+      "| forms and views | form | error | form | error |",
+      "| forms and views | page | error | status | error |",
+    ],
+  ],
+  [
+    "asking during the call is forbidden, and what its client cannot be asked ends",
+    { ladder: { rungs: new Set(["task", "apps", "text"]) }, settings: { taskWithoutCapability: "end" } },
+    [
+      "| nothing | form | error | error | error |",
+      "| nothing | page | error | error | error |",
+      "| forms | form | error | form | error |",
+      "| forms | page | error | error | error |",
+      "| pages | form | error | page | error |",
+      "| pages | page | error | page | error |",
+      "| forms and pages | form | error | form | error |",
+      "| forms and pages | page | error | page | error |",
+      "| views | form | error | error | error |",
+      "| views | page | error | error | error |",
+      "| forms and views | form | error | form | error |",
+      "| forms and views | page | error | error | error |",
+    ],
+  ],
 ])(
   "where %s, a tool that says what it needs is refused to exactly those whom it could not ask that",
   async (_what, deployment, refused) => {
     const errors = async (asked: Asked) => (await table(asked)).split("\n").filter((row) => row.includes("error"));
-    expect(await errors({ ...OF_CALLER, ...deployment })).toEqual(refused);
     expect(await errors({ ...OF_CALLER, ...deployment, isSaid: false })).toEqual(refused);
+    begun.clear();
+    expect(await errors({ ...OF_CALLER, ...deployment })).toEqual(refused);
+    // Before anything has begun.
+    const calls = Object.keys(DECLARED).length * OF_CALLER.kinds.length * Object.keys(CALLS).length;
+    expect(calls - begun.size).toBe(refused.join().split(" error ").length - 1);
   },
 );
 

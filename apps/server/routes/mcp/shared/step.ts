@@ -1,5 +1,5 @@
 import type { ClientCapabilities } from "@parley/core";
-import { type Climber, isInWords, type Step, stepOf } from "@parley/protocol";
+import { askableOn, type Climber, isInWords, type Step, stepOf } from "@parley/protocol";
 import type { FrontEnd } from "../../../front-end/front-end.ts";
 
 type Route = Pick<FrontEnd, "ladder" | "services">;
@@ -17,6 +17,7 @@ export function reachedOn(
   declared: ClientCapabilities,
 ): ClientCapabilities {
   const isAnswered = services.settings.taskWithoutCapability === "wait" && (rung === "task" || isInWords(rung) || fallsToText);
-  const { form = false, url = false } = declared.elicitation ?? {};
-  return { ...declared, elicitation: { form: form || formsByPage || isAnswered, url: url || isAnswered } };
+  const askable = askableOn(rung, declared);
+  const { form = false, url = false } = askable.elicitation ?? {};
+  return { ...askable, elicitation: { form: form || formsByPage || isAnswered, url: url || isAnswered } };
 }
