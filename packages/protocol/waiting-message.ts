@@ -38,9 +38,7 @@ export function statusShown({ status, asks }: Task, { capabilities }: Pick<Reade
   return asks.some(({ request }) => canBeAsked(request, capabilities)) ? status : "working";
 }
 
-/**
- * Parley's own key in `_meta` of tasks/get: people are asked, whom this client cannot ask. A gateway does not count that as time that the tool works.
- */
+/** Parley's own key in `_meta` of a task: it waits for people whom this client cannot ask. A gateway does not count that as time that the tool works. */
 const WAITS = "parley/waits";
 
 export function waitsMeta(task: Task, reader: Pick<Reader, "capabilities">): object {

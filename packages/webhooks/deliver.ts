@@ -159,7 +159,7 @@ class Deliverer {
   #state: DeliveryState = {};
   #takenAtMs = 0;
   #savedAtMs = 0;
-  /** For how long (ms, while it was waited) neither this worker was offered what is posted nor another one had it. */
+  /** How long (ms of waiting) this worker has not been offered what is posted, and no other worker has had it. */
   #missedMs = 0;
   /** While it follows the feed: aborted when it is stopped, and when it does not hold the claim any more. */
   #signal: AbortSignal;
