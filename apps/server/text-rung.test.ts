@@ -72,7 +72,7 @@ const asking = catalogue([
   defineTool({
     name: "long",
     run: (_args, ctx) => {
-      ctx.status("Half of it is done.");
+      ctx.status("Half of it\nis done.");
       return new Promise<string>((resolve) => (held.release = () => resolve("all of it is done")));
     },
   }),

@@ -121,7 +121,8 @@ export function waitingText({ task, tool, rung }: Waiting, ladder: Ladder): stri
     taskTool === undefined
       ? `Tell the user that ${name} continues by itself after the answer.`
       : `Call ${taskTool} with taskId ${JSON.stringify(task.id)} and seen ${seenIn(task)}. It waits for the result.`;
-  const status = task.message === undefined ? [] : [`Status: ${cut(task.message.trim(), STATUS_CHARS_MAX)}`];
+  // In one line: that of an upstream must not read as what is to be done now.
+  const status = task.message === undefined ? [] : [`Status: ${cut(task.message.trim().replaceAll(/\s+/g, " "), STATUS_CHARS_MAX)}`];
   if (asks.length === 0) {
     return [`NOT FINISHED: ${name} is still working.`, ...status, "Do this now:", `1. ${wait}`, again(name)].join("\n");
   }
