@@ -1,7 +1,7 @@
 /** Clients that know nothing but tools: what their model reads while a person is asked, and how it gets to the answer. Both families. */
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as TransportV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { ParleyError } from "@parley/core";
+import { type AuditFact, ParleyError } from "@parley/core";
 import type { MemoryWakeUps } from "@parley/core/memory";
 import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test, vi } from "vitest";
@@ -457,4 +457,14 @@ test("a client of 2026-07-28 that lends its model is told that its call goes on 
   expect(idIn((await called).result as unknown as Result)).toBe(taskId);
   held.release();
   expect(reveal.mock.settledResults.map(({ type }) => type)).toEqual(["rejected", "fulfilled"]);
+});
+
+test("that a model tried to answer for other people is recorded for auditors", async () => {
+  const facts: AuditFact[] = [];
+  const { client } = await start("2026-07-28", { ...LOGIN, audit: { note: async (fact) => void facts.push(fact) } }, "ann");
+  const taskId = idIn(await client.call("pay"));
+  const told = await client.call("parley_asks", { taskId, question: "pay", answer: { n: 1 } });
+  expect(textOf(told)).toBe("The question is for other people.");
+  const tried = { action: "answer", principal: "ann", taskId, tool: "tool pay", ask: "pay", verdict: "forbidden" };
+  expect(facts.filter(({ action }) => action === "answer")).toEqual([expect.objectContaining(tried)]);
 });

@@ -7,12 +7,14 @@ import {
   isCounted,
   type JsonObject,
   may,
+  noteAudit,
   ParleyError,
   readAsk,
   type Receipt,
   SCOPES,
   type SettledRead,
   type Task,
+  toolOf,
 } from "@parley/core";
 import { isObject } from "@parley/protocol";
 import type { Exchange } from "../../../front-end/exchange.ts";
@@ -50,7 +52,11 @@ export async function takeAnswer(route: FrontEnd, exchange: Exchange, { taskId, 
   const task = await getOwnTask(services, { taskId, caller });
   const ask = task.asks.find((open) => open.key === key);
   const ofOthers = task.asksOfOthers?.find((open) => open.key === key);
-  if (ofOthers && !may(caller, "answer", task, ofOthers)) return { type: "forbidden" };
+  if (ofOthers && !may(caller, "answer", task, ofOthers)) {
+    // An auditor sees who tried: it may be the model that made the call.
+    noteAudit(services, { caller, door }, () => ({ action: "answer", taskId, ...toolOf(task.call), ask: key, verdict: "forbidden" }));
+    return { type: "forbidden" };
+  }
   // It must not be answered unseen: what is not open cannot be judged, and may be opened by now.
   if (!ask) return isElsewhere(task, key) ? { type: "for_page", page: loginPageOf(route, { taskId, key }) } : await settled();
   if (!isForModel(ask, catalogue.tools.get(task.call.name))) return { type: "for_page", page: loginPageOf(route, { taskId, key }) };
