@@ -175,7 +175,7 @@ async function verify({ services }: FrontEnd, desk: SubscriptionDesk, { id, url,
   if (!key) return;
   const repeated = challengesOf(desk).begin(caller, nowMs);
   if (typeof repeated === "number") {
-    const message = `the receivers that you named have not repeated ${limits.own} challenges within a minute: try again later`;
+    const message = `too many receivers that you named have not repeated their challenge within a minute (at most ${limits.own}): try again later`;
     throw new RpcFailure(EVENTS_ERRORS.ResourceExhausted, message, { limit: "challenges", max: limits.own, retryAfterMs: repeated });
   }
   const challenge = randomBytes(24).toString("base64url");
