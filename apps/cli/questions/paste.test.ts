@@ -27,13 +27,12 @@ async function answers(pieces: Pieces, prompt: (to: Terminal) => Promise<unknown
       given.push(isCancel(answer) ? undefined : answer);
     }
   })();
-  for (const piece of pieces) {
+  for (const piece of [...pieces, PAUSE]) {
     if (piece === PAUSE) await sleep(80);
     else terminal.write(piece);
     // So that each arrives by itself.
     await sleep(1);
   }
-  await sleep(120);
   over.abort();
   await asking;
   return given;
@@ -73,6 +72,14 @@ test.each<[what: string, pieces: Pieces, ...expected: (string | undefined)[]]>([
   ["pasted, marked, with Enter right after it", [marked("a\rb"), "\r"], "a⏎b"],
   ["pasted, marked, with Enter in the same piece, as over a slow line", [`${marked("a\rb")}\r`], "a⏎b"],
   ["pasted, marked, between what is typed", [`x\ry${marked("a\rb")}z\r${DOWN}\r`], "x", "ya⏎bz", ""],
+  ["typed, with a paste that is marked right after Enter", ["x\r", marked("a\rb"), "\r"], "x", "a⏎b"],
+  [
+    "typed, with a paste right after Enter whose line breaks come by themselves",
+    ["x\r", "\u001B[200~", "a\rb", "\u001B[201~\r"],
+    "x",
+    "a⏎b",
+  ],
+  ["left by Ctrl-C in a paste whose end never comes", ["\u001B[200~a\r", PAUSE, CTRL_C], undefined],
   ["pasted, marked, and not sent", [marked("a\rb\r"), PAUSE]],
   ["pasted, marked, with a mark in it that ends it early", [`${marked("a\u001B[201~\rb\r")}`, PAUSE]],
   ["pasted, marked, with keys in it", [marked(`ab${CTRL_C}${ESCAPE}${DOWN}${HOME}\u007F\u0004c\td`), PAUSE, "\r"], "abc\td"],
@@ -109,6 +116,7 @@ test.each<[what: string, pieces: Pieces, ...expected: (string | undefined)[]]>([
   ["an arrow and Ctrl-C in one piece", [`${DOWN}${CTRL_C}`], undefined],
   ["several lines", [marked("yes\rno\r"), PAUSE]],
   ["several lines in pieces", ["\u001B[200~yes\r", "no\r", "\u001B[201~", PAUSE]],
+  ["several lines of which the end never comes, and Ctrl-C", ["\u001B[200~yes\r", PAUSE, CTRL_C], undefined],
   ["several lines without a mark", ["yes\rno\r", PAUSE]],
   ["several lines and Enter", [marked("yes\rno\r"), PAUSE, "\r"], "a"],
 ])("among choices, %s: what is pasted chooses nothing", async (_what, pieces, ...expected) => {

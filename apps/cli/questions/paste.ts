@@ -120,8 +120,8 @@ async function watchingPaste<T>(prompt: () => Promise<T>, breaks: LineSign | und
     let piece = given;
     if (waiting !== undefined) {
       const text = String(piece);
-      // Keys without a character are typed, and so was the Enter before them.
-      if (!CANCEL.test(text) && !text.includes(START) && !/[^\r\n]/.test(textIn(text))) return sendWaiting(piece);
+      // Keys without a character are typed, and so was the Enter before them. Had it been pasted, the mark of a paste would have come before it.
+      if (text.includes(START) || (!CANCEL.test(text) && !/[^\r\n]/.test(textIn(text)))) return sendWaiting(piece);
       clearTimeout(waiting.timer);
       if (!CANCEL.test(text)) {
         pastedAtMs = Date.now();
@@ -130,6 +130,8 @@ async function watchingPaste<T>(prompt: () => Promise<T>, breaks: LineSign | und
       }
       waiting = undefined;
     }
+    // By itself it was typed. Without this, nobody could leave a prompt that has lost the end of a paste.
+    if (String(piece) === CTRL_C) isPasting = false;
     const start = piece.indexOf(START);
     const end = piece.lastIndexOf(END);
     // The prompt before had the beginning of it.
