@@ -27,6 +27,7 @@ describe("a control", () => {
     [{ anyOf: [{ enum: ["a", "b"] }, { type: "string" }] }, "text"],
     [{ anyOf: [{ type: "integer" }, { type: "string", const: "auto" }] }, "text"],
     [{ anyOf: [{ type: "boolean" }, { type: "string", const: "auto" }] }, "select"],
+    [{ type: ["integer", "string"], format: "date-time" }, "text"],
     [{ type: ["boolean"] }, "checkbox"],
     [{ type: "array", items: { type: "object" } }, "json"],
     [{ type: "object", properties: {} }, "json"],
@@ -56,6 +57,7 @@ describe("a control", () => {
     expect(field({ type: "string", minLength: 3, pattern: "^a" }).hint).toBe("at least 3 characters");
     expect(field({ type: "string", pattern: "^[A-Z]{3}$", examples: ["FRA"] }).hint).toBe("such as FRA");
     expect(field({ type: "string", format: "date", pattern: "^long$" }).hint).toBe("");
+    expect(field({ type: ["integer", "string"], format: "date-time" }).hint).toBe("");
     expect(field({ type: "array", items: { type: "string", enum: ["a", "b"] }, minItems: 2, maxItems: 2 }).hint).toBe("exactly 2 of these");
     expect(field({ type: "number", exclusiveMinimum: 0, multipleOf: 0.5 }).hint).toBe("more than 0, in steps of 0.5");
   });
@@ -84,6 +86,12 @@ describe("content", () => {
     const { content, problems } = contentOf([field(schema, isRequired)], { it: typed });
     return problems["it"] ?? content;
   };
+
+  test("may be a number beside a moment, and its default is sent as it is", () => {
+    const either = field({ type: ["integer", "string"], format: "date-time", default: 5 });
+    expect([untouched(either), contentOf([either], {}).content]).toEqual(["5", { it: 5 }]);
+    expect(contentOf([either], { it: "1766601000" }).content).toEqual({ it: 1_766_601_000 });
+  });
 
   test("has the types of its fields", () => {
     expect(of({ type: "integer" }, "4")).toEqual({ it: 4 });

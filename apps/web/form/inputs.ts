@@ -93,10 +93,11 @@ function controlOf(field: Field): Control {
   }
 }
 
-function textControl({ schema: { format, maxLength }, default: preset }: Field): Control {
+function textControl({ schema, default: preset }: Field): Control {
+  const { maxLength } = schema;
   // A control of one line would drop the line breaks.
   if (typeof preset === "string" && /[\r\n]/.test(preset)) return "area";
-  switch (format) {
+  switch (formatOf(schema)) {
     case "email":
       return "email";
     case "uri":
@@ -110,6 +111,11 @@ function textControl({ schema: { format, maxLength }, default: preset }: Field):
     default:
       return typeof maxLength === "number" && maxLength > 150 ? "area" : "text";
   }
+}
+
+/** Undefined where a number may stand in place of the text: the control of a format would not take it. */
+function formatOf({ type, format }: JsonObject): Json | undefined {
+  return type === "string" ? format : undefined;
 }
 
 /** Whether each entry of a default has a line to itself. */
@@ -137,7 +143,7 @@ function hintOf({ kind, schema, choices }: Field): string {
   if (typeof multipleOf === "number") said.push(`in steps of ${multipleOf}`);
   range(minLength, maxLength, " characters");
   range(minItems, maxItems, choices.length > 0 ? " of these" : " entries");
-  if (kind === "text" && format === "date-time") said.push(`time zone ${zoneName()}`);
+  if (kind === "text" && formatOf(schema) === "date-time") said.push(`time zone ${zoneName()}`);
   // A format describes the same as its pattern, in fewer words.
   const [example] = Array.isArray(schema["examples"]) ? schema["examples"] : [];
   if (typeof pattern === "string" && format === undefined && typeof example === "string") said.push(`such as ${example}`);
