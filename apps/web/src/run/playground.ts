@@ -155,7 +155,9 @@ export function setToken(given: string): void {
   void loadTools();
 }
 
+/** From one attempt to the next, twice as long each time. */
 const ACCOUNT_AGAIN_MS = 3_000;
+const ACCOUNT_AGAIN_MS_MAX = 30_000;
 
 /** What somebody else has left in this tab is not shown: then it resolves to `another`. Never rejects. */
 async function findAccount(): Promise<"same" | "another" | "unknown"> {
@@ -169,15 +171,17 @@ async function findAccount(): Promise<"same" | "another" | "unknown"> {
 
 /** Resolves before anything is asked of the server, or shown. If the server cannot say yet who is logged in, it is asked again later. */
 export async function findFirstAccount(): Promise<void> {
-  if ((await findAccount()) === "unknown") setTimeout(() => void findLateAccount(), ACCOUNT_AGAIN_MS);
+  if ((await findAccount()) === "unknown") findAccountAfter(ACCOUNT_AGAIN_MS);
 }
 
-async function findLateAccount(): Promise<void> {
-  const found = await findAccount();
-  if (found === "unknown") setTimeout(() => void findLateAccount(), ACCOUNT_AGAIN_MS);
-  else if (found === "another") location.reload();
-  // The server may have refused them to nobody.
-  else if (usesLogin.value) await loadTools();
+function findAccountAfter(ms: number): void {
+  setTimeout(async () => {
+    const found = await findAccount();
+    if (found === "unknown") findAccountAfter(Math.min(2 * ms, ACCOUNT_AGAIN_MS_MAX));
+    else if (found === "another") location.reload();
+    // The server may have refused them to nobody. Those that are shown stay, with the form that the person may be filling in.
+    else if (usesLogin.value) await (tools.value.state === "ready" ? refreshTools() : loadTools());
+  }, ms);
 }
 
 /** The person comes back to the page. In another tab, somebody else may have logged in meanwhile. */
