@@ -19,9 +19,22 @@ const valueIn = (content: JsonObject, { name: at }: Field): Json | undefined => 
 const asText = (value: Json) => (typeof value === "string" ? value : JSON.stringify(value));
 const shown = (input: Input, value: Json): Typed => untouched({ ...input, default: value });
 
+/** Many contents go through one form, whose schema is read once. */
+function once<T>(read: (schema: JsonObject) => T): (schema: JsonObject) => T {
+  const known = new WeakMap<JsonObject, { readonly value: T }>();
+  return (schema) => {
+    const { value } = known.get(schema) ?? { value: read(schema) };
+    known.set(schema, { value });
+    return value;
+  };
+}
+const inputsIn = once(inputsOf);
+const fieldsIn = once(fieldsOf);
+const formIn = once((schema) => questionForm({ schema, quorum: undefined }));
+
 /** A form of the playground. */
 export function playground({ schema, content }: FormCase, beside: Draft = {}): unknown {
-  const inputs = inputsOf(schema);
+  const inputs = inputsIn(schema);
   const draft: Draft = Object.fromEntries(
     inputs.flatMap((input) => (Object.hasOwn(content, input.name) ? [[input.name, shown(input, content[input.name] ?? null)]] : [])),
   );
@@ -31,7 +44,7 @@ export function playground({ schema, content }: FormCase, beside: Draft = {}): u
 
 /** A page without script: as a browser sends it, and in the zone of the person. */
 export function pageWithoutScript({ schema, content }: FormCase): unknown {
-  const { inputs } = questionForm({ schema, quorum: undefined });
+  const { inputs } = formIn(schema);
   const body = new URLSearchParams();
   for (const [index, input] of inputs.entries()) {
     const isGiven = Object.hasOwn(content, input.name);
@@ -64,7 +77,7 @@ function throughPrompt(each: Field, value: Json): Json | undefined {
 /** The prompts. Choices are chosen there, so that nothing is read. */
 export function prompts({ schema, content }: FormCase): unknown {
   return Object.fromEntries(
-    fieldsOf(schema).flatMap((each): [string, Json | undefined][] => {
+    fieldsIn(schema).flatMap((each): [string, Json | undefined][] => {
       const value = valueIn(content, each);
       if (value === undefined) return [];
       return [[each.name, isChosen(each) ? value : throughPrompt(each, value)]];
@@ -74,7 +87,7 @@ export function prompts({ schema, content }: FormCase): unknown {
 
 /** As a person writes it: a choice as it is listed, JSON for what is no text, and quotes around a text that looks like something else. */
 export function given({ schema, content }: FormCase): [name: string, value: string][] {
-  return fieldsOf(schema).flatMap((each): [string, string][] => {
+  return fieldsIn(schema).flatMap((each): [string, string][] => {
     const value = valueIn(content, each);
     if (value === undefined) return [];
     const choice = each.choices.find((one) => valueOf(one) === value);
