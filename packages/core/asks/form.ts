@@ -371,8 +371,9 @@ export function choicesOf(schema: JsonObject): readonly Choice[] | undefined {
 
 /**
  * Converts what a person typed to the field's type: "4" becomes 4 for a number, "soup,fish" a list for a choice of
- * several, unless it is itself a choice ("Rome, Italy"), and "1,2" a list of numbers if the schema has numbers in it. Input that cannot be converted is returned unchanged, so that the schema can report what is wrong with it.
- * That includes integers that are not plain digits ("1.000" is a thousand to some), and digits that a number would round.
+ * several, unless it is itself a choice ("Rome, Italy"), and "1,2" a list of numbers if the schema has numbers in it. Input
+ * that cannot be converted is returned unchanged, so that the schema can report what is wrong with it. That includes integers
+ * that are not plain digits ("1.000" is a thousand to some), and digits that a number would round.
  */
 export function readTyped(
   text: string,

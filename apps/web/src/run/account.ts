@@ -35,7 +35,7 @@ interface Found {
 
 const NO_LOGIN: Found = { hasLogin: false };
 
-/** Undefined without an answer, or without one in time: the page shows nothing before. What is not of this server, as a proxy's page, knows no login. */
+/** Undefined without an answer, or without one in time, because the page shows nothing before. A reply of another server, such as a proxy's page, knows no login. */
 async function readAccount(): Promise<Found | undefined> {
   const signal = AbortSignal.timeout(PATIENCE_MS);
   const response = await fetch("api/account", { headers: FROM_PAGE, cache: "no-store", signal }).catch(() => undefined);
