@@ -100,6 +100,13 @@ test.each<[what: string, pieces: Pieces, ...expected: (string | undefined)[]]>([
   for (const each of given) if (typeof each === "string") expect(breaks.read(each)).toBe(each.replaceAll("⏎", "\n"));
 });
 
+test("an Enter that was held down in front of a busy program is pressed as often as it came", async () => {
+  let pressed = 0;
+  const validate = () => ((pressed += 1), "is not right");
+  const given = await answers(["\r".repeat(2_500), CTRL_C], (to) => pastedAsOneLine(() => text({ message: "?", validate, ...to })));
+  expect([pressed, given]).toEqual([2_500, [undefined]]);
+});
+
 test("a hundred thousand characters that are pasted are there at once", async () => {
   const pasted = "0123456789".repeat(10_000);
   const startedAtMs = performance.now();

@@ -16,12 +16,12 @@ const SIGNS = ["⏎", "↵", "␤", "¶", "\u{F8E0}"];
 const NEXT_PIECE_MS = 50;
 
 /** What an arrow, Alt with a letter or another key that has no character sends. No text that is pasted has it. */
-const KEYS = new RegExp(String.raw`${ESCAPE}+(?:\[[\d;]*[A-Za-z~^$]|O[A-Za-z]|[^[O${ESCAPE}])`, "g");
+const KEYS = new RegExp(String.raw`${ESCAPE}(?:\[[\d;]*[A-Za-z~^$]|O[A-Za-z]|[^[O${ESCAPE}])`, "g");
 /** Ctrl-C, and Escape by itself: what was not yet sent is not sent. */
 const CANCEL = new RegExp(String.raw`\u0003|^${ESCAPE}$`);
 const CTRL_C = "\u0003";
 const [RETURN, NEWLINE] = [0x0d, 0x0a];
-const CONTROL = /\p{Cc}/gu;
+const CONTROL_IN_LINE = /[\p{Cc}--[\r\n]]/gv;
 /** Where readline ends a line, besides Enter. */
 const LINE_ENDS = new Set(["\u2028", "\u2029"]);
 
@@ -59,12 +59,12 @@ export function replacedBy(sign: string): LineSign {
 
 /** What of a piece is text, with its line breaks. */
 function textIn(piece: string): string {
-  return piece.replace(KEYS, "").replaceAll(CONTROL, (control) => (/[\r\n]/.test(control) ? control : ""));
+  return piece.replace(KEYS, "").replaceAll(CONTROL_IN_LINE, "");
 }
 
 /** Whether it is more than one line, so that no line break in it was a press of Enter. */
 function isPasted(text: string): boolean {
-  return /[\r\n]+[^\r\n]/.test(text);
+  return /[\r\n][^\r\n]/.test(text);
 }
 
 /** While `prompt` is open, the sign is typed for each line break in pasted text. */
@@ -92,6 +92,9 @@ async function watchingPaste<T>(prompt: () => Promise<T>, breaks: LineSign | und
   /** An Enter that may yet turn out to be pasted, and the keys that came with it. */
   let waiting: { readonly timer: NodeJS.Timeout; after: Buffer } | undefined;
 
+  /** The piece that is being read, and what was put back meanwhile. */
+  const pieces: Buffer[] = [];
+
   /** At once: a prompt draws all of its text again at every key. */
   function typePasted(): void {
     const text = typed;
@@ -114,6 +117,14 @@ async function watchingPaste<T>(prompt: () => Promise<T>, breaks: LineSign | und
     waiting = undefined;
     pressEnter();
     putBack(after);
+  }
+
+  /** One after the other: a prompt that stays open is given what is put back at once, and an Enter that was held down may have come a thousand times. */
+  function readPieces(piece: Buffer): void {
+    pieces.push(piece);
+    if (pieces.length > 1) return;
+    for (const each of pieces) readPiece(each);
+    pieces.length = 0;
   }
 
   function readPiece(given: Buffer): void {
@@ -192,7 +203,7 @@ async function watchingPaste<T>(prompt: () => Promise<T>, breaks: LineSign | und
   }
 
   stdin.emit = ((event: string, ...args: unknown[]): boolean => {
-    if (event === "data") readPiece(Buffer.from(args[0] as Buffer));
+    if (event === "data") readPieces(Buffer.from(args[0] as Buffer));
     else if (event === "keypress") readKey(args[0] as string | undefined, (args[1] ?? {}) as Key);
     else return emit(event, ...args);
     return true;
