@@ -1,6 +1,6 @@
 /**
  * Shapes of published schemas: the structure of each field without names, texts and values, each shape once. They say how real servers spell their forms,
- * and hold nothing that anybody wrote.
+ * and hold nothing that anybody wrote. Those in shapes.jsonl are of 1,146 schemas that GitHub, Sentry, Notion and SchemaStore had published by November 2026.
  *
  *   node test/forms/shapes/derive.ts <files of tools, of JSON Schemas or of OpenAPI> > test/forms/shapes/shapes.jsonl
  *
