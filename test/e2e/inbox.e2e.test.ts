@@ -695,7 +695,7 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
       await route.fulfill({ status: 502, contentType: "text/html", body: "<h1>Bad gateway</h1>" });
     });
     await page.keyboard.press("Enter");
-    const heldUp = page.locator(".toast", { hasText: "Not sent yet, because the server has a problem" });
+    const heldUp = page.locator(".toast", { hasText: "Not sent yet, because the server is busy or has a problem" });
     await heldUp.waitFor();
     // It would be lost with the page, and whoever leaves is asked.
     const [leaving] = await Promise.all([page.waitForEvent("dialog"), page.evaluate("setTimeout(() => location.reload())")]);

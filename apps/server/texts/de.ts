@@ -267,7 +267,8 @@ export const DE: Texts = {
     offline: "Keine Verbindung. Was Sie tippen, bleibt in diesem Browser erhalten.",
     waiting: "Noch nicht gesendet, weil die Verbindung fehlt. Es wird gesendet, sobald sie wieder da ist: {question}",
     busy: "Der Server hat viel zu tun. Diese Seite versucht es von selbst noch einmal.",
-    heldUp: "Noch nicht gesendet, weil der Server ein Problem hat. Diese Seite versucht es von selbst noch einmal: {question}",
+    heldUp:
+      "Noch nicht gesendet, weil der Server überlastet ist oder ein Problem hat. Diese Seite versucht es von selbst noch einmal: {question}",
     givenUp: "Zurückgenommen. Ist es trotzdem angekommen, zählt es.",
     loggedOut: "Sie sind abgemeldet. Was Sie getippt haben, bleibt erhalten, bis Sie sich anmelden.",
     logIn: "Anmelden",

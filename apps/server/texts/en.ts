@@ -278,7 +278,7 @@ export const EN = {
     offline: "No connection. What you type is kept in this browser.",
     waiting: "Not sent yet, because there is no connection. It is sent as soon as there is one: {question}",
     busy: "The server is busy. This page tries again by itself.",
-    heldUp: "Not sent yet, because the server has a problem. This page tries again by itself: {question}",
+    heldUp: "Not sent yet, because the server is busy or has a problem. This page tries again by itself: {question}",
     givenUp: "Taken back. If it has arrived all the same, it counts.",
     loggedOut: "You are logged out. What you typed is kept until you log in.",
     logIn: "Log in",
