@@ -8,7 +8,7 @@ import { until } from "../support/until.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 /** What runs beside another step, and takes longer than it here. */
-const BESIDE = ["flat", "cluster", "soak", "events", "newcomer"];
+const BESIDE = ["flat", "cluster", "soak", "newcomer"];
 /** Notes when it begins and ends, writes its report, and fails if it is told to. The simulation takes longer than all others. */
 const NPM = `#!/usr/bin/env bash
 name=\${2#test:}

@@ -250,6 +250,8 @@ try {
   await sleep(3_000);
   const polling = poll(start);
   const troubling = trouble();
+  // What fails meanwhile is told where it is awaited.
+  for (const each of [polling, troubling]) each.catch(() => undefined);
   await produce();
   const producedIn = seconds();
   // From here on claims of the dead run out, and what is left is told.
