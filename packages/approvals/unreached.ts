@@ -24,7 +24,7 @@ export function unreached<Rule extends About>(rules: readonly Rule[]): readonly 
     const names = [...tool.map((name) => `tool ${name}`), ...prompt.map((name) => `prompt ${name}`)];
     const wider = names.map(widerNames);
     const count = (each: readonly string[]) => each.reduce((sum, name) => sum + (before.get(name)?.length ?? 0), 0);
-    // Whoever leaves it nothing is among those that fit its rarest name.
+    // A rule that leaves it nothing is among those that fit its rarest name.
     const rarest = wider.reduce((rare, each) => (count(each) < count(rare) ? each : rare));
     const found = rarest
       .flatMap((name) => before.get(name) ?? [])
@@ -53,7 +53,7 @@ function wants({ annotations: wanted = {} }: About, other: About): boolean {
   return Object.entries(wanted).every(([key, value]) => other.annotations?.[key] === value);
 }
 
-/** The names, each with at most one star, that fit whatever this one fits. */
+/** The names, each with at most one star, that fit everything that this one fits. */
 function widerNames(named: string): readonly string[] {
   const [kind, name] = named.split(" ") as [string, string];
   const bare = name.replace("*", "");

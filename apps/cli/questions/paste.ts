@@ -106,7 +106,7 @@ async function watchingPaste<T>(prompt: () => Promise<T>, breaks: LineSign | und
     emit("keypress", "\r", { name: "return", sequence: "\r" });
   }
 
-  /** For whatever prompt is open then. */
+  /** The prompt that is open by then reads them. */
   function putBack(keys: Buffer): void {
     if (keys.length > 0) stdin.unshift(keys);
   }
@@ -149,7 +149,7 @@ async function watchingPaste<T>(prompt: () => Promise<T>, breaks: LineSign | und
     if (end !== -1 && (start === -1 || piece.indexOf(END) < start)) isPasting = true;
     if (isPasting || start === 0) return readPart(piece, end === -1 ? piece.length : end + END.length);
     if (start !== -1) marking.add(stdin);
-    // Whatever was typed before it is not sent.
+    // What was typed before it is not sent.
     const cancel = start === -1 ? piece.indexOf(CTRL_C) : -1;
     if (cancel > 0) piece = piece.subarray(cancel);
     const text = textIn(String(piece));

@@ -222,7 +222,7 @@ export function sendOnLeaving(): void {
     for (const { url, body } of [...judging, ...unsent()]) fetch(url, { method: "POST", body, keepalive: true }).catch(() => undefined);
     // Nor is the reply heard to what was sent before.
     for (const { ask, from, keepsDraft } of [...judging, ...waiting.values()]) if (!keepsDraft) leaveDraft(ask, from);
-    // Whoever comes back finds the page as it was, if the browser has kept it.
+    // Somebody who comes back finds the page as it was, if the browser has kept it.
     for (const each of waiting.values()) giveUp(each).remove();
   });
 }
