@@ -62,6 +62,7 @@ export * from "./asks/form.ts";
 export * from "./asks/own-words.ts";
 export * from "./asks/reply.ts";
 export * from "./values/schema-violation.ts";
+export * from "./values/alternatives.ts";
 
 // Replay
 export * from "./replay.ts";
@@ -111,6 +112,7 @@ export * from "./values/cut.ts";
 export * from "./task/describe-error.ts";
 export { DISTINCT_ITEMS } from "./values/distinct-items.ts";
 export { inCurrentDraft, isKnownDraft } from "./values/older-drafts.ts";
+export { withChoicesAsEnum } from "./values/choices-as-enum.ts";
 export { MULTIPLE_OF } from "./values/multiple-of.ts";
 export { problemAt } from "./values/violation-texts.ts";
 export * from "./values/duration.ts";

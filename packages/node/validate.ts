@@ -6,9 +6,10 @@ import {
   type JsonObject,
   MULTIPLE_OF,
   ParleyError,
-  schemaViolation,
   type ValidateSchema,
+  violationsIn,
   VIOLATIONS_WANTED,
+  withChoicesAsEnum,
 } from "@parley/core";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -31,7 +32,7 @@ export function createValidator(): ValidateSchema {
   return (schema, value) => {
     const compile = isSmall(value) ? (checkAll ??= compiler({ allErrors: true })) : (checkFirst ??= compiler({ allErrors: false }));
     const check = compile(schema);
-    return check(value) ? [] : (check.errors ?? []).slice(0, VIOLATIONS_WANTED).map((problem) => schemaViolation(problem));
+    return check(value) ? [] : violationsIn(check.errors ?? []).slice(0, VIOLATIONS_WANTED);
   };
 }
 
@@ -60,7 +61,7 @@ function compiler({ allErrors }: { readonly allErrors: boolean }): Compile {
     const text = JSON.stringify(original);
     const known = compiled.get(text);
     if (known) return known.check;
-    const schema = withChoicesAsEnum(inCurrentDraft(original)) as JsonObject;
+    const schema = withChoicesAsEnum(inCurrentDraft(original));
     let check: ValidateFunction;
     try {
       check = ajv.compile(schema);
@@ -90,46 +91,4 @@ function keepLinear(ajv: Ajv2020): void {
   ajv.removeKeyword(DISTINCT_ITEMS.keyword);
   ajv.addKeyword(DISTINCT_ITEMS);
   ajv.addFormat("url", (text) => URL.canParse(text));
-}
-
-/**
- * Rewrites choices with titles, which forms spell as `oneOf` or `anyOf` of `const`, to the equivalent `enum`. A wrong choice is then one problem
- * that names all choices, not one problem for each of them.
- */
-function withChoicesAsEnum(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withChoicesAsEnum);
-  if (!isObject(schema)) return schema;
-  // A value must satisfy every list of choices, but a schema can have only one `enum`: with several lists nothing is rewritten.
-  const [only, ...others] = ["enum", "oneOf", "anyOf"].filter((keyword) => keyword in schema);
-  return mapped(schema, (value, keyword) => {
-    if (HOLDS_DATA.has(keyword)) return [keyword, value];
-    if (NAMES_SCHEMAS.has(keyword) && isObject(value)) return [keyword, mapped(value, (named, name) => [name, withChoicesAsEnum(named)])];
-    const choices = keyword === only && others.length === 0 ? choicesOf(value) : undefined;
-    return choices ? ["enum", choices] : [keyword, withChoicesAsEnum(value)];
-  });
-}
-
-function mapped(object: object, map: (value: unknown, key: string) => readonly [string, unknown]): object {
-  return Object.fromEntries(Object.entries(object).map(([key, value]) => map(value, key)));
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-const HOLDS_DATA: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "required"]);
-/** The members of these keywords are named by the author of the schema; they are not keywords. */
-const NAMES_SCHEMAS: ReadonlySet<string> = new Set(["properties", "patternProperties", "dependentSchemas", "$defs"]);
-const ANNOTATES: ReadonlySet<string> = new Set(["const", "title", "description"]);
-
-/** The strings of the alternatives; undefined unless each alternative is a single, distinct string with at most a title and a description. */
-function choicesOf(alternatives: unknown): readonly string[] | undefined {
-  if (!Array.isArray(alternatives)) return undefined;
-  const choices = alternatives.map((alternative: unknown) => {
-    if (!isObject(alternative) || !("const" in alternative)) return undefined;
-    return Object.keys(alternative).every((keyword) => ANNOTATES.has(keyword)) ? alternative.const : undefined;
-  });
-  return choices.length > 0 && choices.every((choice) => typeof choice === "string") && new Set(choices).size === choices.length
-    ? choices
-    : undefined;
 }

@@ -1,5 +1,5 @@
 /** Every text of the pages that front ends write, in German. See `en.ts`. */
-import { PHRASES } from "@parley/web/texts/de";
+import { NOTES, PHRASES } from "@parley/web/texts/de";
 import type { Texts } from "./en.ts";
 
 export const DE: Texts = {
@@ -380,6 +380,7 @@ export const DE: Texts = {
   },
 
   phrases: PHRASES,
+  notes: NOTES,
 
   onward: {
     counted: "Ihre Antwort ist angekommen. {record}",

@@ -4,7 +4,7 @@
  *
  * `{name}` stands for a part that the page fills in. Keep it, wherever it stands in the sentence.
  */
-import { PHRASES } from "@parley/web/texts/en";
+import { NOTES, PHRASES } from "@parley/web/texts/en";
 
 export const EN = {
   /** The language of the page, and the direction in which it is written. */
@@ -390,6 +390,7 @@ export const EN = {
   },
 
   phrases: PHRASES,
+  notes: NOTES,
 
   /** From one question of a task to its next. */
   onward: {

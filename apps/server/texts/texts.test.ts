@@ -1,6 +1,8 @@
 import { createValidator } from "@parley/node";
 import { contentOf, inputsOf } from "@parley/web/form";
+import { describedIn } from "@parley/web/texts";
 import { expect, test } from "vitest";
+import { SENTENCES } from "../../../packages/core/values/violation-texts.fixture.ts";
 import { DE } from "./de.ts";
 import { EN } from "./en.ts";
 import { distanceText, durationText, exactDurationText, ENGLISH, filled, inWords, momentText, readerOf, todayText } from "./texts.ts";
@@ -78,8 +80,10 @@ test("what is filled in is filled in as it is", () => {
 const GERMAN = readerOf({ headers: { "accept-language": "de" } });
 
 test.each(Object.keys(EN.phrases) as (keyof typeof EN.phrases)[])("the phrase %s is translated with its parts", (name) => {
-  const given = { n: 2, m: 30.5, text: "A-1, and B; C" };
-  expect(inWords(GERMAN, filled(EN.phrases[name], given))).toBe(filled(DE.phrases[name], given));
+  const given = { n: 2, m: 1e-7, text: "A-1, and B; C", day: "2026-12-24", last: "2026-12-31T10:00:00Z", json: '"a"', word: "size" };
+  const english = { ...given, type: EN.phrases.typeText, other: EN.phrases.typeTruth, phrase: EN.phrases.required };
+  const german = { ...given, type: DE.phrases.typeText, other: DE.phrases.typeTruth, phrase: DE.phrases.required };
+  expect(inWords(GERMAN, filled(EN.phrases[name], english))).toBe(filled(DE.phrases[name], german));
 });
 
 test("phrases beside each other are translated one by one, and an author's words stay", () => {
@@ -87,6 +91,26 @@ test("phrases beside each other are translated one by one, and an author's words
   expect(inWords(GERMAN, "must be at least 3; must be somebody")).toBe("muss mindestens 3 sein; must be somebody");
   for (const words of ["must be somebody", "", "x".repeat(5_000)]) expect(inWords(GERMAN, words)).toBe(words);
   expect(inWords(ENGLISH, "must be at least 3")).toBe("must be at least 3");
+});
+
+test.each(SENTENCES.map(([, , text]) => text))("what the validator says is translated: %s", (english) => {
+  const german = inWords(GERMAN, english);
+  expect(german).not.toBe(english);
+  expect(german.replaceAll(/"[^"]*"/g, "")).not.toMatch(/\b(must|is|a|an|or|of|such|and)\b/);
+});
+
+test.each([
+  ["In steps of 0.5.", "In Schritten von 0.5."],
+  ["How much? In steps of 0.1 from -1.", "How much? In Schritten von 0.1 ab -1."],
+  ["Your name. Example: Dr. A. Example: B..", "Your name. Beispiel: Dr. A. Example: B.."],
+  ["When. From 2026-12-01 to 2026-12-24.", "When. Von 2026-12-01 bis 2026-12-24."],
+  ["2026-12-01 or later.", "Ab 2026-12-01."],
+  ["Before 2026-12-01 or later.", "Before 2026-12-01 or later."],
+  ["in steps of 2.", "in steps of 2."],
+  ["", ""],
+])("of a description, what the SDK appended is translated: %s", (english, german) => {
+  expect(describedIn(DE.notes, english)).toBe(german);
+  expect(describedIn(EN.notes, english)).toBe(english);
 });
 
 test("what the form says about dates, times and objects of any name is translated", () => {

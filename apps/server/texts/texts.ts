@@ -1,5 +1,5 @@
 /** The languages of the pages that front ends write, and who reads a page: their language, locale and time zone. */
-import { inPhrases, type Language, languageOf, localeIn } from "@parley/web/texts";
+import { describedIn, inPhrases, type Language, languageOf, localeIn } from "@parley/web/texts";
 import { parseCookie } from "cookie";
 import type { FastifyRequest } from "fastify";
 import { DE } from "./de.ts";
@@ -117,4 +117,9 @@ export function exactDurationText({ locale }: Reader, ms: number): string {
 /** What the form and the validator say in English, in the reader's language. */
 export function inWords({ texts }: Pick<Reader, "texts">, english: string): string {
   return inPhrases(texts.phrases, english);
+}
+
+/** What is written below a field about it, in the reader's language as far as it is not an author's. */
+export function inNotes({ texts }: Pick<Reader, "texts">, description: string | undefined): string | undefined {
+  return description === undefined ? undefined : describedIn(texts.notes, description);
 }

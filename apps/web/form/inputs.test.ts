@@ -163,7 +163,8 @@ test("violations are assigned to their fields in every dialect's notation, and t
   expect(at("/party-size/content/size")).toEqual({ size: "is wrong" });
   expect(at("/size")).toEqual({ size: "is wrong" });
   expect(at("/content/a~1b")).toEqual({ "a/b": "is wrong" });
-  expect(at("/size/0")).toEqual({ size: "/0 is wrong" });
-  expect(at("/content")).toEqual({ "": "/content is wrong" });
+  expect(at("/size/0/name")).toEqual({ size: "entry 1: name: is wrong" });
+  expect(at("/content")).toEqual({ "": "is wrong" });
+  expect(at("/content/other~1one")).toEqual({ "": "other/one: is wrong" });
   expect(at("")).toEqual({ "": "is wrong" });
 });

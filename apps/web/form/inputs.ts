@@ -329,10 +329,16 @@ export function problemsIn(violations: readonly { readonly path: string; readonl
     const at = segments.indexOf("content");
     const [field = "", ...rest] = at === 0 || at === 1 ? segments.slice(at + 1) : segments;
     const name = inputs.some((input) => input.name === field) ? field : "";
-    const said = name === "" ? `${path} ${message}`.trim() : rest.length > 0 ? `/${rest.join("/")} ${message}` : message;
+    const below = name === "" ? [field, ...rest].filter((segment) => segment !== "") : rest;
+    const said = `${below.map(placeOf).join("")}${message}`;
     problems.set(name, problems.has(name) ? `${problems.get(name)}; ${said}` : said);
   }
   return Object.fromEntries(problems);
+}
+
+/** Of what is in a list or an object: "entry 2: must be a number". */
+function placeOf(segment: string): string {
+  return /^\d+$/.test(segment) ? `entry ${Number(segment) + 1}: ` : `${segment}: `;
 }
 
 function isObject(value: Json | undefined): value is JsonObject {

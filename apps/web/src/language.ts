@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import * as de from "../texts/de.ts";
 import * as en from "../texts/en.ts";
-import { inPhrases, type Language, languageOf, localeIn } from "../texts/words.ts";
+import { describedIn, inPhrases, type Language, languageOf, localeIn } from "../texts/words.ts";
 
 let locale = localeIn(navigator.languages);
 
@@ -18,6 +18,11 @@ export function speak(tags: readonly string[]): void {
 /** What the form, the validator or a server says about a field, in the person's language. */
 export function said(english: string): string {
   return inPhrases({ en: en.PHRASES, de: de.PHRASES }[languageNow()], english);
+}
+
+/** What is written below a field about it. */
+export function described(english: string | undefined): string | undefined {
+  return english === undefined ? undefined : describedIn({ en: en.NOTES, de: de.NOTES }[languageNow()], english);
 }
 
 export function fieldTexts(): typeof en.FIELDS {

@@ -7,10 +7,10 @@
 
 /**
  * What is said about fields, as the form (`../form`) and the validator (`packages/core/values/violation-texts.ts`) say it in English: it is looked up here.
- * `{n}` and `{m}` stand for numbers. What an author wrote is in no language but theirs.
+ * `{n}` and `{m}` stand for numbers, `{day}` and `{last}` for dates, `{json}` for a value, `{type}` for a `type…`, `{other}` for one or a value, `{phrase}` for any
+ * phrase, `{word}` for the name of a field. What an author wrote is in no language but theirs.
  */
 export const PHRASES = {
-  whole: "a whole number",
   range: "{n} to {m}",
   rangeCharacters: "{n} to {m} characters",
   rangeOfThese: "{n} to {m} of these",
@@ -36,9 +36,15 @@ export const PHRASES = {
   tooManyDigits: "has more digits than a number can have",
   moment: "must be a date and a time",
   notJson: "is not JSON: {text}",
-  mustWhole: "must be a whole number",
-  mustNumber: "must be a number",
-  mustText: "must be a text",
+  typeText: "a text",
+  typeWhole: "a whole number",
+  typeNumber: "a number",
+  typeTruth: "true or false",
+  typeList: "a list",
+  typeObject: "an object",
+  typeNull: "null",
+  mustType: "must be {type}",
+  mustEither: "must be {type} or {other}",
   mustRange: "must be between {n} and {m}",
   mustLeast: "must be at least {n}",
   mustMost: "must be at most {n}",
@@ -46,7 +52,16 @@ export const PHRASES = {
   mustAbove: "must be more than {n}",
   mustBelow: "must be less than {n}",
   mustMultiple: "must be a multiple of {n}",
+  mustSteps: "must be in steps of {n}",
+  mustStepsFrom: "must be in steps of {n} from {m}",
+  mustDay: "must be a day such as {text}",
+  mustMoment: "must be a moment such as {text}",
+  mustFromTo: "must be from {day} to {last}",
+  mustOrLater: "must be {day} or later",
+  mustOrEarlier: "must be {day} or earlier",
+  mustOneOfMore: "must be one of {text}, and {n} more",
   mustOneOf: "must be one of {text}",
+  mustOrOneOf: "must be {type} or one of {text}",
   mustEmpty: "must be empty",
   haveLeastCharacter: "must have at least {n} character",
   haveLeastCharacters: "must have at least {n} characters",
@@ -60,6 +75,12 @@ export const PHRASES = {
   haveMostEntries: "must have at most {n} entries",
   haveRangeEntries: "must have between {n} and {m} entries",
   haveExactlyEntries: "must have exactly {n} entries",
+  haveLeastField: "must have at least {n} field",
+  haveLeastFields: "must have at least {n} fields",
+  haveMostField: "must have at most {n} field",
+  haveMostFields: "must have at most {n} fields",
+  haveRangeFields: "must have between {n} and {m} fields",
+  haveExactlyFields: "must have exactly {n} fields",
   written: "is not written as expected",
   writtenAs: "is not written as expected, such as {text}",
   mail: "must be an e-mail address, such as {text}",
@@ -67,7 +88,20 @@ export const PHRASES = {
   date: "must be a date that exists, such as {text}",
   momentZone: "must be a date and a time with its zone, such as {text}",
   time: "must be a time, such as {text}",
+  duration: "must be a duration, such as {text}",
+  uuid: "must be a UUID, such as {text}",
+  ipv4: "must be an IPv4 address, such as {text}",
+  ipv6: "must be an IPv6 address, such as {text}",
+  hostname: "must be a host name, such as {text}",
+  format: "is not written as {text} requires",
   twice: "must not hold the same item twice",
+  unknownField: "is not a known field",
+  fitsNone: "fits none of its alternatives",
+  fitsSeveral: "fits more than one of its alternatives",
+  notAllowed: "is not allowed here",
+  notWithOthers: "does not go with the other fields",
+  lacksEntry: "lacks an entry that it must have",
+  badName: "has a field with a name that is not allowed",
   otherFields: "Other fields",
   fields: "Fields",
   zone: "time zone {text}",
@@ -76,6 +110,20 @@ export const PHRASES = {
   incomplete: "is incomplete, or is no such date",
   object: "a JSON object, such as {text}",
   mustObject: "must be a JSON object, such as {text}",
+  mustConst: "must be {json}",
+  entry: "entry {n}: {phrase}",
+  within: "{word}: {phrase}",
+  or: ", or ",
+};
+
+/** Sentences that the SDK appends to what an author wrote about a field (`packages/sdk/asks/wording.ts`). */
+export const NOTES = {
+  steps: "In steps of {n}.",
+  stepsFrom: "In steps of {n} from {m}.",
+  example: "Example: {text}.",
+  fromTo: "From {day} to {last}.",
+  orLater: "{day} or later.",
+  orEarlier: "{day} or earlier.",
 };
 
 export const FIELDS = {

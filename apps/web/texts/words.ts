@@ -1,8 +1,9 @@
 /** Which language a person reads, and how a text of it is filled in. */
-import { PHRASES } from "./en.ts";
+import { NOTES, PHRASES } from "./en.ts";
 
 export type Language = "en" | "de";
 export type Phrases = typeof PHRASES;
+export type Notes = typeof NOTES;
 
 const LANGUAGES: Readonly<Record<Language, true>> = { en: true, de: true };
 /** Of those for whom there is no language. */
@@ -31,6 +32,8 @@ export function filled(text: string, parts: Readonly<Record<string, string | num
 /** What the form and the validator say in English, in the language of these phrases. What is no phrase of theirs is an author's, and stays. */
 export function inPhrases(phrases: Phrases, english: string): string {
   if (phrases === PHRASES) return english;
+  const either = english.split(", or ").map((each) => phrase(phrases, each));
+  if (either.length > 1 && either.every((each) => each !== undefined)) return either.join(phrases.or);
   const found = phrase(phrases, english);
   if (found !== undefined) return found;
   // Several beside each other.
@@ -44,21 +47,66 @@ export function inPhrases(phrases: Phrases, english: string): string {
   return english;
 }
 
-const PATTERNS = (Object.keys(PHRASES) as (keyof Phrases)[]).map((name) => ({ name, pattern: patternOf(PHRASES[name]) }));
+/** The description of a field: what an author wrote stays, and the sentences that the SDK appended are in the language of these notes. */
+export function describedIn(notes: Notes, description: string): string {
+  if (notes === NOTES || description.length > PHRASE_CHARS_MAX) return description;
+  for (const { name, pattern } of NOTE_PATTERNS) {
+    const match = pattern.exec(description);
+    if (match) return `${describedIn(notes, description.slice(0, match.index))}${filled(notes[name], match.groups ?? {})}`;
+  }
+  return description;
+}
 
-function patternOf(text: string): RegExp {
+const TYPES = (Object.keys(PHRASES) as (keyof Phrases)[]).filter((name) => name.startsWith("type"));
+const TYPE = TYPES.map((name) => PHRASES[name]).join("|");
+const NUMBER = String.raw`-?[\d.e+-]+`;
+const DAY = String.raw`\d{4}-[\dT:.Z+-]+`;
+const JSON_VALUE = String.raw`"(?:[^"\\]|\\.)*"|${NUMBER}|true|false`;
+
+/** What a part in braces may be. */
+const PARTS: Readonly<Record<string, string>> = {
+  n: NUMBER,
+  m: NUMBER,
+  day: DAY,
+  last: DAY,
+  json: JSON_VALUE,
+  word: '[^:;,"]{1,60}',
+  type: TYPE,
+  other: `${TYPE}|${JSON_VALUE}`,
+};
+
+const PATTERNS = (Object.keys(PHRASES) as (keyof Phrases)[]).map((name) => ({
+  name,
+  pattern: new RegExp(`^${sourceOf(PHRASES[name])}$`, "s"),
+}));
+// Example texts may contain anything but the sentence that follows them, which was taken off before.
+const NOTE_PATTERNS = (Object.keys(NOTES) as (keyof Notes)[]).map((name) => ({
+  name,
+  pattern: new RegExp(`(?<=^|[.!?:;…。！？] )${sourceOf(NOTES[name])}$`, "s"),
+}));
+
+function sourceOf(text: string): string {
   const parts = text.split(/\{(\w+)\}/);
-  const source = parts.map((part, index) =>
-    index % 2 === 0 ? part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&") : part === "text" ? `(?<${part}>.+)` : `(?<${part}>-?[\\d.e+]+)`,
-  );
-  return new RegExp(`^${source.join("")}$`, "s");
+  return parts
+    .map((part, index) => (index % 2 === 0 ? part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&") : `(?<${part}>${PARTS[part] ?? ".+"})`))
+    .join("");
 }
 
 function phrase(phrases: Phrases, english: string): string | undefined {
   if (english.length > PHRASE_CHARS_MAX) return undefined;
   for (const { name, pattern } of PATTERNS) {
     const match = pattern.exec(english);
-    if (match) return filled(phrases[name], match.groups ?? {});
+    if (match)
+      return filled(
+        phrases[name],
+        Object.fromEntries(Object.entries(match.groups ?? {}).map(([part, text]) => [part, inPart(phrases, part, text)])),
+      );
   }
   return undefined;
+}
+
+function inPart(phrases: Phrases, part: string, english: string): string {
+  if (part === "phrase") return inPhrases(phrases, english);
+  const type = part === "type" || part === "other" ? TYPES.find((name) => PHRASES[name] === english) : undefined;
+  return type === undefined ? english : phrases[type];
 }

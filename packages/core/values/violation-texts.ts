@@ -21,6 +21,8 @@ export interface SchemaProblem {
 export interface ViolationTexts {
   readonly isRequired: string;
   readonly isUnknown: string;
+  /** Any one of these texts, made true, would do. */
+  readonly or: (texts: readonly string[]) => string;
   /** Of any other keyword. Undefined if the text of the validator is to be used. */
   readonly of: (problem: Omit<SchemaProblem, "instancePath">) => string | undefined;
 }
@@ -57,14 +59,15 @@ const CHOICES_SHOWN = 10;
 export const ENGLISH: ViolationTexts = {
   isRequired: "is required",
   isUnknown: "is not a known field",
+  or: (texts) => texts.join(", or "),
   of({ keyword, params, parentSchema }) {
     const schema = (typeof parentSchema === "object" && parentSchema !== null ? parentSchema : {}) as Schema;
     const limit = Number(params["limit"]);
     switch (keyword) {
       case "type":
-        return `must be ${orOf(listOf(params["type"]).map((type) => TYPES[type] ?? type))}`;
+        return `must be ${orOf(typesText(listOf(params["type"])))}`;
       case "enum":
-        return `must be one of ${choicesText(listOf(params["allowedValues"]))}`;
+        return kindsText([], listOf(params["allowedValues"]));
       case "const":
         return `must be ${JSON.stringify(params["allowedValue"])}`;
       case "minimum":
@@ -95,6 +98,7 @@ export const ENGLISH: ViolationTexts = {
         return "must not hold the same item twice";
       case "anyOf":
       case "oneOf":
+        if (Array.isArray(params["types"])) return kindsText(listOf(params["types"]), listOf(params["choices"]));
         return Array.isArray(params["passingSchemas"]) ? "fits more than one of its alternatives" : "fits none of its alternatives";
       case "not":
       case "false schema":
@@ -129,6 +133,17 @@ function isBound(bound: unknown): bound is number {
   return typeof bound === "number" && Math.abs(bound) < Number.MAX_SAFE_INTEGER;
 }
 
+function typesText(types: readonly string[]): readonly string[] {
+  return types.map((type) => TYPES[type] ?? type);
+}
+
+/** Of alternatives (`alternatives.ts`): types and single values that would do. */
+function kindsText(types: readonly string[], choices: readonly unknown[]): string {
+  if (choices.length === 0) return `must be ${orOf(typesText(types))}`;
+  const values = choices.length === 1 ? JSON.stringify(choices[0]) : `one of ${choicesText(choices)}`;
+  return `must be ${orOf([...typesText(types), values])}`;
+}
+
 function choicesText(values: readonly unknown[]): string {
   const shown = values.slice(0, CHOICES_SHOWN).map((value) => JSON.stringify(value));
   const more = values.length - shown.length;
@@ -144,7 +159,7 @@ function orOf(words: readonly string[]): string {
   return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 }
 
-function listOf(value: unknown): readonly string[] {
+export function listOf(value: unknown): readonly string[] {
   return (Array.isArray(value) ? value : [value]) as readonly string[];
 }
 

@@ -17,9 +17,10 @@ import {
   isSmall,
   type JsonObject,
   MULTIPLE_OF,
-  schemaViolation,
   type ValidateSchema,
+  violationsIn,
   VIOLATIONS_WANTED,
+  withChoicesAsEnum,
 } from "@parley/core";
 
 const COMPILED_MAX = 500;
@@ -56,7 +57,7 @@ function compiler(options: Options): Compile {
     if (known) return known;
     const { $schema: _dialect, ...rest } = schema;
     const text = JSON.stringify(rest);
-    const fits = byText.get(text) ?? ajv.compile(inCurrentDraft(rest));
+    const fits = byText.get(text) ?? ajv.compile(withChoicesAsEnum(inCurrentDraft(rest)));
     byText.delete(text);
     byText.set(text, fits);
     const [oldest] = byText.keys();
@@ -91,5 +92,5 @@ export const validateShape: ValidateSchema = (schema, value) => {
 };
 
 function violations(fits: ValidateFunction, value: unknown): ReturnType<ValidateSchema> {
-  return fits(value) ? [] : (fits.errors ?? []).slice(0, VIOLATIONS_WANTED).map((problem) => schemaViolation(problem));
+  return fits(value) ? [] : violationsIn(fits.errors ?? []).slice(0, VIOLATIONS_WANTED);
 }

@@ -28,7 +28,7 @@ import { type Draft, type Input, type Problems, type Typed, untouched } from "@p
 import { haste } from "@parley/web/times";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Texts } from "../../texts/en.ts";
-import { distanceText, exactDurationText, filled, inWords, type Reader } from "../../texts/texts.ts";
+import { distanceText, exactDurationText, filled, inNotes, inWords, type Reader } from "../../texts/texts.ts";
 import { controlName, isYesOrNo, localMoment, type QuestionForm, questionForm } from "./form-body.ts";
 import { contextView } from "./context-view.ts";
 import { type Html, markup, say } from "./html.ts";
@@ -283,7 +283,7 @@ ${general === undefined ? undefined : markup`<p dir="auto">${inWords(reader, gen
 ${together?.hidden ?? hiddenOf(view)}<input type="hidden" name="zone" value="${zoneOf(reader)}">
 ${fault}
 ${made.isRisky ? markup`<p class="risk">${made.isFilledIn ? texts.question.riskFilledIn : texts.question.risk}</p>` : undefined}
-${made.isConfirm ? confirmNotes(made, problems) : markup`<div class="fields">${made.inputs.map((input, index) => field({ ...view, problems }, input, index))}</div>`}
+${made.isConfirm ? confirmNotes(reader, made, problems) : markup`<div class="fields">${made.inputs.map((input, index) => field({ ...view, problems }, input, index))}</div>`}
 ${made.isConfirm ? confirmButtons(texts, made, together?.count) : markup`${isWayBack(made.hints) ? undefined : why(texts)}${buttons(texts, made, together?.count)}`}
 </form>`;
 }
@@ -330,16 +330,16 @@ function confirmButtons({ question }: Texts, { hints, isRisky }: QuestionForm, c
   return markup`<div class="actions"><button class="${isRisky ? "danger" : "main"}" name="action" value="yes" data-key="a"><bdi>${yes}</bdi>${times(count)}</button><button name="action" value="no" data-key="d"><bdi>${no}</bdi>${times(count)}</button></div>`;
 }
 
-function confirmNotes({ inputs: [input], hints }: QuestionForm, problems: Problems): Html | undefined {
+function confirmNotes(reader: Reader, { inputs: [input], hints }: QuestionForm, problems: Problems): Html | undefined {
   if (!input) return undefined;
   const { [input.name]: problem } = problems;
   // The words on the buttons say it already.
   const hasWords = typeof hints["submitLabel"] === "string" || typeof hints["cancelLabel"] === "string";
   const said = hasWords
     ? undefined
-    : markup`<p dir="auto"><strong>${input.label}</strong>${input.description === undefined ? "" : ` · ${input.description}`}</p>`;
+    : markup`<p dir="auto"><strong>${input.label}</strong>${input.description === undefined ? "" : ` · ${inNotes(reader, input.description)}`}</p>`;
   return markup`${said}
-${problem === undefined ? undefined : markup`<p class="problem" dir="auto">${problem}</p>`}`;
+${problem === undefined ? undefined : markup`<p class="problem" dir="auto">${inWords(reader, problem)}</p>`}`;
 }
 
 /** To how many questions a button answers. */
@@ -413,7 +413,7 @@ function field({ reader, draft, problems = {} }: QuestionView, input: Input, ind
   const format = input.control === "lines" ? texts.question.lines : input.control === "json" ? texts.question.json : "";
   // The form names the zone of the person who reads it, which is the server's here.
   const hint = input.control === "datetime" ? "" : inWords(reader, input.hint);
-  const notes = [input.description, hint, format, zone].filter(Boolean).join(" · ");
+  const notes = [inNotes(reader, input.description), hint, format, zone].filter(Boolean).join(" · ");
   const describedBy = [notes && `${name}-notes`, problem !== undefined && `${name}-problem`].filter(Boolean).join(" ");
   const described = describedBy === "" ? undefined : markup` aria-describedby="${describedBy}"`;
   const invalid = problem === undefined ? undefined : markup` aria-invalid="true"`;

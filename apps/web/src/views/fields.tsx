@@ -3,7 +3,7 @@ import type { Choice } from "@parley/core/form";
 import { useState } from "preact/hooks";
 import { type Draft, type Input, noteOf, type Problems, type Typed, untouched } from "../../form/inputs.ts";
 import { filled } from "../../texts/words.ts";
-import { count, fieldTexts, said } from "../language.ts";
+import { count, described, fieldTexts, said } from "../language.ts";
 
 export interface FieldsProps {
   /** Makes ids of controls unique on the page. */
@@ -43,7 +43,7 @@ function Field(props: FieldProps) {
   const { id, input, problem } = props;
   const { description, hint, isRequired, control } = input;
   const label = labelOf(input);
-  const notes = [description, said(hint), said(noteOf(input, props.typed))].filter(Boolean).join(" · ");
+  const notes = [described(description), said(hint), said(noteOf(input, props.typed))].filter(Boolean).join(" · ");
   const describedBy = [notes && `${id}-notes`, problem !== undefined && `${id}-problem`].filter(Boolean).join(" ") || undefined;
   const below = (
     <>

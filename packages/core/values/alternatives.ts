@@ -1,0 +1,85 @@
+/**
+ * What a value lacks that fits none of several alternatives, said once. Validators report the problem of each alternative and then that none fits, which
+ * tells a person to write both a whole number and "auto".
+ *
+ *   { anyOf: [{ type: "integer" }, { const: "auto" }] }              "x"  →  must be a whole number or "auto"
+ *   { anyOf: [{ type: "string", minLength: 3 }, { type: "null" }] }  "x"  →  must have at least 3 characters
+ */
+import { schemaViolation, type Violation } from "./schema-violation.ts";
+import { ENGLISH, listOf, type SchemaProblem, type ViolationTexts } from "./violation-texts.ts";
+
+/** More alternatives that a value might have meant are not told in one sentence. */
+const NAMED_MAX = 3;
+
+/** As ajv reports it. */
+export interface ReportedProblem extends SchemaProblem {
+  /** Where in the schema, such as `#/properties/f/anyOf/0/type`. */
+  readonly schemaPath: string;
+}
+
+/** What would do instead, where a value is of another kind. */
+interface Kinds {
+  readonly types: readonly string[];
+  readonly choices: readonly unknown[];
+}
+
+interface Said {
+  readonly schemaPath: string;
+  readonly violation: Violation;
+  readonly kinds?: Kinds;
+}
+
+/** In the order of the problems, which is the schema's. Looks at each problem a few times, however many there are. */
+export function violationsIn(problems: readonly ReportedProblem[], texts: ViolationTexts = ENGLISH): readonly Violation[] {
+  const said: Said[] = [];
+  for (const problem of problems) {
+    const { schemaPath, instancePath: path, keyword, params } = problem;
+    const one: Said = { schemaPath, violation: schemaViolation(problem, texts), ...kindsIn(problem) };
+    if ((keyword !== "anyOf" && keyword !== "oneOf") || Array.isArray(params["passingSchemas"])) {
+      said.push(one);
+      continue;
+    }
+    // The problems of the alternatives stand directly before.
+    let first = said.length;
+    for (; first > 0; first -= 1) {
+      const before = said[first - 1] as Said;
+      if (!isBelow(before.schemaPath, schemaPath) || (before.violation.path !== path && !isBelow(before.violation.path, path))) break;
+    }
+    said.push(...together(said.splice(first), one, texts));
+  }
+  return said.map(({ violation }) => violation);
+}
+
+function kindsIn({ keyword, params }: SchemaProblem): { readonly kinds?: Kinds } {
+  if (keyword === "type") return { kinds: { types: listOf(params["type"]), choices: [] } };
+  if (keyword === "const") return { kinds: { types: [], choices: [params["allowedValue"]] } };
+  return keyword === "enum" ? { kinds: { types: [], choices: listOf(params["allowedValues"]) } } : {};
+}
+
+/** The problems of the alternative that was meant, or what would do instead. `none` if neither can be said. */
+function together(parts: readonly Said[], none: Said, texts: ViolationTexts): readonly Said[] {
+  const { schemaPath } = none;
+  const { path } = none.violation;
+  const alternatives = [...Map.groupBy(parts, (each) => each.schemaPath.slice(schemaPath.length + 1).split("/", 1)[0]).values()];
+  const isOtherKind = (each: readonly Said[]) => each.some(({ kinds, violation }) => kinds !== undefined && violation.path === path);
+  const meant = alternatives.filter((each) => !isOtherKind(each));
+  if (meant.length === 1) return meant[0] ?? [none];
+  if (meant.length > 1) {
+    const isShort = meant.length <= NAMED_MAX && meant.every((each) => each.length === 1 && each[0]?.violation.path === path);
+    return [
+      isShort ? { schemaPath, violation: { path, message: texts.or(meant.flat().map(({ violation }) => violation.message)) } } : none,
+    ];
+  }
+
+  const all = parts.flatMap(({ kinds, violation }) => (kinds !== undefined && violation.path === path ? [kinds] : []));
+  const types = [...new Set(all.flatMap((each) => each.types))];
+  const choices = [...new Set(all.flatMap((each) => each.choices))];
+  // Nobody writes null into a form: the field is left empty.
+  const named = types.length + choices.length > 1 ? types.filter((type) => type !== "null") : types;
+  const message = texts.of({ keyword: "anyOf", params: { types: named, choices } });
+  return message === undefined ? [none] : [{ schemaPath, violation: { path, message }, kinds: { types, choices } }];
+}
+
+function isBelow(path: string, above: string): boolean {
+  return path.startsWith(`${above}/`);
+}
