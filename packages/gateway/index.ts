@@ -8,6 +8,7 @@ export type { DeadProcess } from "./processes/membership.ts";
 export type { GatewayRun } from "./processes/runs.ts";
 export { createTasklessCalls } from "./call/taskless.ts";
 export * from "./config/settings.ts";
+export { createClientTokens, hasCredentials } from "./connection/client-token.ts";
 export { createUpstreamFetch } from "./connection/upstream-fetch.ts";
 export { createConnector } from "./connection/upstream-session.ts";
 export { describeFailure } from "./wire/describe-failure.ts";

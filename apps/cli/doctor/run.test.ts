@@ -114,6 +114,30 @@ describe("the doctor", () => {
       about: "upstreams",
       says: `1 in ${upstreams}; \`parley upstreams test\` connects to them`,
     });
+    // Nobody listens there.
+    const own = { issuer: "http://127.0.0.1:1", clientId: "parley", clientSecret: "${CRM_SECRET}" };
+    const url = "http://127.0.0.1:2/mcp";
+    await writeFile(upstreams, JSON.stringify({ upstreams: [{ name: "crm", url, clientCredentials: own }] }));
+    const found = async (environment: NodeJS.ProcessEnv) =>
+      (await checkUp({ PARLEY_TOOLS: "./nowhere.ts", PARLEY_UPSTREAMS: upstreams, ...environment })).filter(({ about }) =>
+        about.startsWith("upstream"),
+      );
+    expect(await found({})).toMatchObject([
+      { level: "fine" },
+      {
+        level: "advice",
+        says: "no token was requested: upstreams[0].clientCredentials.clientSecret (crm): ${CRM_SECRET} is not set in the environment",
+      },
+    ]);
+    expect(await found({ CRM_SECRET: "hidden" })).toMatchObject([
+      { level: "fine" },
+      {
+        level: "problem",
+        about: "upstream crm",
+        says: "its metadata cannot be read: it refuses connections (ECONNREFUSED)",
+        cure: expect.stringContaining("clientCredentials"),
+      },
+    ]);
     const oauth = { PARLEY_OAUTH: join(directory, "nothing.json"), PARLEY_PUBLIC_URL: "https://parley.example.com" };
     expect(await settingsOf({ ...oauth, PARLEY_SECRET: "s".repeat(32) })).toMatchObject([
       { level: "problem", says: `PARLEY_OAUTH: ${join(directory, "nothing.json")}: cannot be read (ENOENT)` },

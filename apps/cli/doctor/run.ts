@@ -2,7 +2,7 @@
 import { createServer } from "node:net";
 import type { Catalogue } from "@parley/core";
 import { openRulesFile, RulesError } from "@parley/approvals";
-import { readUpstreams, UpstreamsError } from "@parley/gateway/every-process";
+import { UpstreamsError } from "@parley/gateway/every-process";
 import { OauthFileError } from "@parley/identity";
 import { readEnvironment, SettingsError, toolModules, withFiles } from "@parley/node";
 import { inspectRedis, type RedisFacts, withoutPassword } from "@parley/redis";
@@ -12,6 +12,7 @@ import { readWebhooks, WebhooksError } from "@parley/webhooks";
 import { WORKER_SETTINGS } from "@parley/worker";
 import { contentFindings } from "./check-content.ts";
 import { placeFindings } from "./check-place.ts";
+import { upstreamFindings } from "./check-upstreams.ts";
 import { type HasTool, versionFindings } from "./check-versions.ts";
 import { misspelt } from "../deployment/misspelt-settings.ts";
 import { ofUpstreams } from "../deployment/is-from-upstream.ts";
@@ -47,7 +48,7 @@ export async function checkUp(given: NodeJS.ProcessEnv): Promise<Finding[]> {
     // Connecting to an unreachable Redis would wait for it. A key management service can be checked without Redis.
     ...(areSettingsFine ? await contentFindings(settings, { isRedisServing: isServing }) : []),
     ...(isServing && loaded.catalogue ? await versionFindings(environment, hasTool(loaded.catalogue, environment)) : []),
-    ...(areSettingsFine ? upstreams(environment["PARLEY_UPSTREAMS"]) : []),
+    ...(areSettingsFine ? await upstreamFindings(environment["PARLEY_UPSTREAMS"], environment) : []),
     await port(settings),
     loaded.finding,
   ];
@@ -118,13 +119,6 @@ function misspeltSettings(environment: NodeJS.ProcessEnv): Finding[] {
     says: `${name} is not a setting, and is ignored`,
     cure: `If you mean ${meant}, rename it.`,
   }));
-}
-
-/** It connects to none of them: that may start their processes. */
-function upstreams(file: string | undefined): Finding[] {
-  if (!file) return [];
-  const says = `${readUpstreams(file).length} in ${file}; \`parley upstreams test\` connects to them`;
-  return [{ level: "fine", about: "upstreams", says }];
 }
 
 async function redis(environment: NodeJS.ProcessEnv): Promise<Finding[]> {

@@ -8,6 +8,7 @@
 import { isInputRequiredResult, SdkHttpError } from "@modelcontextprotocol/client";
 import type { FeedItem, JsonObject } from "@parley/core";
 import { withBodyError } from "../wire/body-error.ts";
+import { NoAccess } from "../wire/no-access.ts";
 import { callParams, type CallRequest, mcpCapabilities, responses } from "../wire/call-request.ts";
 import { completed, failure, type Judging, looked, required, withoutKind } from "./endings.ts";
 import { answerOpening } from "./opening-requests.ts";
@@ -202,7 +203,7 @@ function refusedCall(error: unknown, { request }: SendCall): UpstreamEvent | und
 
 /** Whether the upstream has certainly not begun the call. Proxies also answer 502, 503 and 504 after they have passed a request on. */
 function wasRefused(error: unknown): boolean {
-  return wasNotTaken(error) || (error instanceof SdkHttpError && [401, 403, 429].includes(error.status ?? 0));
+  return error instanceof NoAccess || wasNotTaken(error) || (error instanceof SdkHttpError && [401, 403, 429].includes(error.status ?? 0));
 }
 
 /** Whether another session may be taken by the upstream: it refused the session, or the request did not reach it. */

@@ -1,4 +1,5 @@
 /** The file of upstreams: what it may contain, and the problems that are reported. */
+import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -69,6 +70,54 @@ test("a time that no timer can measure is refused, and so is one that no questio
   expect(problems([{ ...CRM, callTimeout: "24d", questionTimeout: "90d" }])).toEqual([]);
   const text = JSON.stringify({ upstreams: [{ ...CRM, questionTimeout: "31d" }] });
   expect(() => parseUpstreams("up.json", text, { askTimeoutMaxMs: 30 * 86_400_000 })).toThrow(/questionTimeout.*PARLEY_ASK_TIMEOUT_MAX/);
+});
+
+test("the gateway's own access names a server and a client, and what is wrong with it is said without a value", () => {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
+  const curve = generateKeyPairSync("ec", { namedCurve: "secp521r1" }).privateKey;
+  const environment = {
+    SECRET: "hidden",
+    PEM: privateKey.export({ format: "pem", type: "pkcs1" }) as string,
+    P521: curve.export({ format: "pem", type: "pkcs8" }) as string,
+  };
+  const own = { issuer: "https://auth.example.com", clientId: "parley" };
+  const read = (clientCredentials: object, entry: object = CRM) => problems([{ ...entry, clientCredentials }], environment);
+  const [crm] = parse([{ ...CRM, clientCredentials: { ...own, clientSecret: "${SECRET}" } }], environment);
+  expect(crm?.reached).toMatchObject({ credentials: { ...own, proof: { secret: "hidden" } } });
+  const [signing] = parse([{ ...CRM, clientCredentials: { ...own, privateKey: "${PEM}", algorithm: "PS256" } }], environment);
+  expect(signing?.reached).toMatchObject({
+    credentials: { proof: { privateKey: expect.stringMatching(/^-----BEGIN PRIVATE KEY/), algorithm: "PS256" } },
+  });
+  // Front ends have no variables, and need none.
+  expect(parse([{ ...CRM, clientCredentials: { ...own, privateKey: "${PEM}" } }])).toHaveLength(1);
+  const at = "upstreams[0].clientCredentials";
+  expect([
+    ...read(own),
+    ...read({ ...own, clientSecret: "${SECRET}", privateKey: "${PEM}" }),
+    ...read({ ...own, clientSecret: "${SECRT}" }),
+    ...read({ ...own, clientSecret: "x", algorithm: "RS256" }),
+    ...read({ ...own, privateKey: "${SECRET}" }),
+    ...read({ ...own, privateKey: "${P521}" }),
+    ...read({ ...own, privateKey: "${PEM}", algorithm: "ES256" }),
+    ...read({ ...own, issuer: "http://auth.example.com", clientSecret: "x" }),
+    ...read({ ...own, issuer: "${ISSUER}", clientSecret: "x" }),
+    ...read({ ...own, clientSecret: "x", scopes: ["a b"] }),
+    ...read({ ...own, clientSecret: "x" }, { ...CRM, headers: { Authorization: "Bearer ${SECRET}" } }),
+    ...read({ ...own, clientSecret: "x" }, { name: "crm", command: "crm" }),
+  ]).toEqual([
+    `${at}.clientSecret (crm): give either \`clientSecret\` or \`privateKey\``,
+    `${at}.clientSecret (crm): give either \`clientSecret\` or \`privateKey\``,
+    `${at}.clientSecret (crm): \${SECRT} is not set in the environment`,
+    `${at}.algorithm (crm): can only be used with \`privateKey\``,
+    `${at}.privateKey (crm): must be a private key as PEM, without a password`,
+    `${at}.privateKey (crm): must be a key of type RSA, or EC with the curve P-256 or P-384`,
+    `${at}.privateKey (crm): is not a key for ES256`,
+    `${at}.issuer (crm): must be https, or http to this machine`,
+    `${at}.issuer (crm): has \`\${\`, which is not filled in here`,
+    `${at}.scopes[0]: must be a scope, which has no spaces`,
+    "upstreams[0].headers.authorization (crm): cannot be combined with `clientCredentials`: both are the Authorization header",
+    "upstreams[0].clientCredentials (crm): can only be used with `url`: a command has no Authorization header",
+  ]);
 });
 
 describe("access in the caller's name", () => {
@@ -165,13 +214,13 @@ describe("a mistake that a file is likely to have is named", () => {
     const url = "https://crm.example.com/${KEY}";
     const command = { name: "crm", command: "npx", args: ["--token=${TOKEN}"], cwd: "${HOME}/x", env: { A: "$TOKEN" } };
     expect(problems([{ name: "crm", url, headers: { authorization: "Bearer $TOKEN" } }])).toEqual([
-      "upstreams[0].url (crm): has `${`, and variables are filled in in `headers` and `env` only",
+      "upstreams[0].url (crm): has `${`, and variables are filled in in `headers`, `env` and `clientCredentials` only",
       "upstreams[0].headers.authorization (crm): has $TOKEN, which stays as it is: write ${TOKEN} for the variable",
     ]);
     expect(problems([command])).toEqual([
       "upstreams[0].env.A (crm): has $TOKEN, which stays as it is: write ${TOKEN} for the variable",
-      "upstreams[0].args (crm): has `${`, and variables are filled in in `headers` and `env` only",
-      "upstreams[0].cwd (crm): has `${`, and variables are filled in in `headers` and `env` only",
+      "upstreams[0].args (crm): has `${`, and variables are filled in in `headers`, `env` and `clientCredentials` only",
+      "upstreams[0].cwd (crm): has `${`, and variables are filled in in `headers`, `env` and `clientCredentials` only",
     ]);
     // Programs have such texts of their own, and keys may contain the sign.
     const script = { name: "crm", command: "sh", args: ["-c", "exec server --key ${KEY}"], env: { A: "pa$$word", B: "a$B" } };

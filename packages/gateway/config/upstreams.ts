@@ -5,15 +5,17 @@
  *     { "name": "crm", "url": "https://crm.example.com/mcp", "headers": { "authorization": "Bearer ${CRM_TOKEN}" } },
  *     { "name": "files", "command": "npx", "args": ["-y", "some-server"], "repeatable": ["read_file"] } ] }
  *
- * In values of `headers` and `env`, and only there, `${NAME}` is a variable of the environment and `${file:/run/secrets/x}` the content of a
- * file. Front ends read the same file but do not need its credentials. All problems are reported at once, and never with a value that was filled in.
+ * In values of `headers`, `env` and `clientCredentials`, and only there, `${NAME}` is a variable of the environment and `${file:/run/secrets/x}`
+ * the content of a file. Front ends read the same file but do not need its credentials. All problems are reported at once, and never with a value that was filled in.
  */
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type Duration, GRANT_KEPT_MAX_MS, LONGEST_TIMER_MS, parseDuration } from "@parley/core";
 import { parseDocument, type YAMLParseError, type YAMLWarning } from "yaml";
 import { z } from "zod";
+import { type ClientCredentials, clientCredentials, credentialsOf } from "./client-credentials.ts";
 import { isConfigModule, loadConfigNow, type LoadedConfig } from "./config-module.ts";
+import { fill, urlProblem } from "./values.ts";
 
 export interface Upstream {
   readonly name: string;
@@ -70,6 +72,8 @@ export interface ByUrl {
   readonly by: "url";
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Requests carry an access token that the gateway gets for itself. */
+  readonly credentials?: ClientCredentials;
 }
 
 /** A provider of PARLEY_OAUTH, and the access that is requested there. */
@@ -144,6 +148,7 @@ const entry = z.strictObject({
   name: z.string().regex(NAME, "must be 1 to 32 of a-z 0-9 - and must not begin with a hyphen"),
   url: z.string().optional(),
   headers: values.optional(),
+  clientCredentials: clientCredentials.optional(),
   allowHttp: z.boolean().default(false),
   command: z.string().min(1).optional(),
   args: z.array(z.string()).max(1_000).optional(),
@@ -319,7 +324,7 @@ function toUpstream(given: z.output<typeof entry>, { say, environment, providers
   };
 }
 
-const NOT_FILLED = "has `${`, and variables are filled in in `headers` and `env` only";
+const NOT_FILLED = "has `${`, and variables are filled in in `headers`, `env` and `clientCredentials` only";
 
 function reachedBy(given: z.output<typeof entry>, { say, environment }: Reading): ByUrl | ByCommand {
   const { url, command, headers = {}, args = [], env = {}, cwd } = given;
@@ -333,6 +338,7 @@ function reachedBy(given: z.output<typeof entry>, { say, environment }: Reading)
     );
   if (url === undefined) {
     if (given.headers) say("headers", "can only be used with `url`; a command takes `env`");
+    if (given.clientCredentials) say("clientCredentials", "can only be used with `url`: a command has no Authorization header");
     const all = filled("env", env);
     // A script in one argument may have variables of its own.
     if (args.some((arg) => /^\S*\$\{\w+\}\S*$/.test(arg))) say("args", NOT_FILLED);
@@ -348,7 +354,11 @@ function reachedBy(given: z.output<typeof entry>, { say, environment }: Reading)
   for (const [key, value] of Object.entries(all)) {
     if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) say(`headers.${key}`, "has characters that a header may not contain, such as a line break");
   }
-  return { by: "url", url, headers: all };
+  if (!given.clientCredentials) return { by: "url", url, headers: all };
+  if (Object.keys(headers).some((key) => key.toLowerCase() === "authorization"))
+    say("headers.authorization", "cannot be combined with `clientCredentials`: both are the Authorization header");
+  const credentials = credentialsOf(given.clientCredentials, { say, ...(environment && { environment }) });
+  return { by: "url", url, headers: all, credentials };
 }
 
 function oauthOf(
@@ -370,45 +380,6 @@ function oauthOf(
   if (refused !== undefined)
     say("oauth.scopes", `${refused} is not among the scopes of ${provider} in PARLEY_OAUTH: ${allowed?.join(", ")}`);
   return { provider, scopes: [...new Set(scopes)].toSorted(), ...(keepMs !== undefined && { keepMs }) };
-}
-
-/** Never quotes the address, which may contain a key. */
-function urlProblem(text: string, allowHttp: boolean): string | undefined {
-  const url = URL.parse(text);
-  if (!url) return "must be a URL such as https://host/path";
-  if (url.username !== "" || url.password !== "") return "must not contain credentials: put them into `headers`";
-  if (url.protocol === "https:" || (url.protocol === "http:" && (allowHttp || isLoopback(url.hostname)))) return undefined;
-  return url.protocol === "http:"
-    ? "must be https, or http to this machine; `allowHttp: true` allows it on a private network"
-    : "must be https";
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
-}
-
-function fill(value: string, environment: Readonly<Record<string, string | undefined>>, say: (what: string) => void): string {
-  if (value.lastIndexOf("${") > value.lastIndexOf("}")) say("has `${` without `}`");
-  const [, shellVariable] = /(?:^|\s)\$([A-Z_][A-Z0-9_]*)$/.exec(value) ?? [];
-  if (shellVariable !== undefined) say(`has $${shellVariable}, which stays as it is: write \${${shellVariable}} for the variable`);
-  return value.replace(/\$\{([^}]*)\}/g, (_, reference: string) => {
-    const [, file] = /^file:(.+)$/.exec(reference) ?? [];
-    if (file !== undefined) {
-      try {
-        return readFileSync(file, "utf8").trim();
-      } catch (error) {
-        say(`\${file:${file}} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown"})`);
-        return "";
-      }
-    }
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(reference)) {
-      say(`\${${reference}} must be a variable, \${NAME}, or a file, \${file:/path}`);
-      return "";
-    }
-    const found = environment[reference];
-    if (found === undefined || found === "") say(`\${${reference}} is not set in the environment`);
-    return found ?? "";
-  });
 }
 
 /** Tools of two upstreams can have the same name only if one prefix is the beginning of the other. */

@@ -1,3 +1,5 @@
+import { NoAccess } from "./no-access.ts";
+
 const CAUSES_MAX = 5;
 
 const UNTRUSTED = "its certificate is not trusted here: set NODE_EXTRA_CA_CERTS";
@@ -54,6 +56,7 @@ export function describeFailure(error: unknown): string {
   const words: string[] = [];
   let at: unknown = error;
   for (let depth = 0; depth < CAUSES_MAX && typeof at === "object" && at !== null; depth += 1) {
+    if (at instanceof NoAccess) return at.message;
     const { code, name, status, cause } = at as { code?: unknown; name?: unknown; status?: unknown; cause?: unknown };
     if (typeof status === "number") return `${meaningOf(status)} (HTTP ${status})`;
     const known = [code, name].find((word) => typeof word === "string" && Object.hasOwn(BY_CODE, word));

@@ -17,6 +17,7 @@ import type { JsonObject } from "@parley/core";
 import { GATEWAY_HEADER } from "../../config/settings.ts";
 import type { ByUrl, Upstream } from "../../config/upstreams.ts";
 import { CommandTransport } from "../command-transport.ts";
+import { createClientTokens } from "../client-token.ts";
 import { boundReplies, REPLIES_WAITING_MAX } from "../pending-replies.ts";
 import { insistOnAnswers } from "../sent-answers.ts";
 import { createSessionTasks } from "../session-tasks.ts";
@@ -28,7 +29,7 @@ import { CallTransport } from "./call-end.ts";
 import type { Knowledge, Learned } from "./knowledge.ts";
 import { StreamLate } from "./open-failure.ts";
 import { RETRIES_MAX, watchOwnStream } from "./own-stream.ts";
-import { withPresentHeaders, withToken } from "./sent-headers.ts";
+import { ownAccess, withPresentHeaders, withToken } from "./sent-headers.ts";
 import { closeSession } from "./session-end.ts";
 import type { ConnectorOptions, OpenSession, SessionOwner, UpstreamConnector, UpstreamSession } from "./session.ts";
 
@@ -64,11 +65,23 @@ const QUESTIONS_OF_A_TASK = 10;
 
 export function createAttempts({ fetch, version, deployment, messagesMax, onStderr, knowledge, areApart }: AttemptOptions): Attempts {
   const { listening, shared } = knowledge;
+  const tokens = createClientTokens({ fetch });
+
+  const ownAccessTo = (upstream: Upstream) => ownAccess(upstream, { tokens, present: () => knowledge.present.get(upstream.name) });
+
+  /** Sends with the token of the caller, or else with the gateway's own. */
+  function authorized(upstream: Upstream, accessToken: (() => string) | undefined): FetchLike {
+    const { reached } = upstream;
+    if (reached.by === "command") return fetch;
+    return accessToken ? withToken(fetch, reached.url, accessToken) : ownAccessTo(upstream).sends(fetch);
+  }
 
   async function attempt(upstream: Upstream, request: Attempt, learned: Learned): Promise<Opened> {
     const { name, reached, connectTimeoutMs, ...rest } = upstream;
     const { prepare, signal, owner = {}, options = {}, accessToken, onShared } = request;
     const { isSse, speaks, prior: priorKnown, isSilent: wasSilent = false } = learned;
+    // Before the time to connect begins: it is the authorization server that may be late.
+    if (!accessToken) await ownAccessTo(upstream).ready(signal);
     const hasOwnStream = !isSse || (onShared === undefined && (await areApart(upstream, request)));
     const isShared = () => !hasOwnStream || shared.has(name);
     const isMute = isSse && isShared();
@@ -86,7 +99,7 @@ export function createAttempts({ fetch, version, deployment, messagesMax, onStde
     // A question that arrives while such a session is opened is that of another one (shared-stream.ts).
     if (!isSse) prepare?.(client, isMute);
     const firstId = numberApart(client);
-    const sendAs = accessToken && reached.by === "url" ? withToken(fetch, reached.url, accessToken) : fetch;
+    const sendAs = authorized(upstream, accessToken);
     const send = reached.by === "url" ? withPresentHeaders(sendAs, reached, () => knowledge.present.get(name)) : sendAs;
     const stream = watchOwnStream(priorKnown?.kind === "modern" ? forgetsIfRefused(name, send) : send, {
       owner,
@@ -224,7 +237,7 @@ export function createAttempts({ fetch, version, deployment, messagesMax, onStde
     createSessionTasks({
       ...sessionTasksOf(upstream.name, upstream.reached, upstream),
       onNotification,
-      ...(accessToken && upstream.reached.by === "url" && { fetch: withToken(fetch, upstream.reached.url, accessToken) }),
+      fetch: authorized(upstream, accessToken),
     });
 
   return { attempt, sessionTasks };
