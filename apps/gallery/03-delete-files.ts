@@ -19,12 +19,18 @@ export const deleteFiles = defineTool({
   async run({ ending }, ctx) {
     const files = await ctx.step("list", () => sandboxFiles(ending));
     if (files.length === 0) return `The sandbox has no files that end in ${ending}.`;
-    const answer = await ctx.ask("confirm", {
+    const isSure = await ctx.confirm("confirm", {
       message: `Delete these ${files.length} files?\n${files.map((file) => `  ${file}`).join("\n")}`,
-      schema: z.object({ confirm: z.boolean().default(false).meta({ title: "Delete them" }) }),
+      destructive: true,
+      submitLabel: "Delete them",
+      cancelLabel: "Keep them",
       timeout: "1 day",
+      default: false,
+      onDecline: "default",
+      onCancel: "default",
+      onTimeout: "default",
     });
-    if (answer.action !== "accept" || !answer.content.confirm) return "Nothing was deleted.";
+    if (!isSure) return "Nothing was deleted.";
     for (const file of files) await ctx.step("delete", () => rm(galleryDir("sandbox", file), { force: true }));
     return `Deleted ${files.join(", ")}.`;
   },

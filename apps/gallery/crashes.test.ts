@@ -28,7 +28,7 @@ const COURSES: readonly Course[] = [
   { tool: "research", args: { word: "holdTable" }, answers: {} },
   { tool: "book_dinner", args: { date: "2026-12-24", time: "19:30" }, answers: { "party-size": { partySize: 4 } } },
   { tool: "book_dinner", args: { date: "2026-12-24", time: "19:30" }, answers: { "party-size": timeout } },
-  { tool: "delete_files", answers: { confirm: true } },
+  { tool: "delete_files", answers: { confirm: { value: true } } },
   {
     tool: "expense_report",
     answers: { expense: { purpose: "Train", amount: 90, date: "2026-11-20", category: "travel", projects: ["apollo"] } },

@@ -185,14 +185,14 @@ describe("book_dinner", () => {
 describe("delete_files", () => {
   test("deletes exactly what was shown", async () => {
     const running = await startTool(deleteFiles);
-    expect(running.task.asks[0]?.request).toMatchObject({ message: "Delete these 2 files?\n  cache.tmp\n  draft.tmp" });
+    expect(running.task.asks[0]?.request).toMatchObject({ message: "⚠️ Delete these 2 files?\n  cache.tmp\n  draft.tmp" });
     await writeFile(join(dir, "sandbox", "late.tmp"), "late");
-    await running.answer({ confirm: { confirm: true } });
+    await running.answer({ confirm: { value: true } });
     expect(running.text).toBe("Deleted cache.tmp, draft.tmp.");
     expect((await readdir(join(dir, "sandbox"))).toSorted()).toEqual(["late.tmp", "thesis.txt"]);
   });
 
-  test.each<[Reply]>([[{ confirm: false }], [{}], [decline], [timeout]])("keeps everything without a clear yes", async (reply) => {
+  test.each<[Reply]>([[{ value: false }], [{}], [decline], [timeout]])("keeps everything without a clear yes", async (reply) => {
     const run = await runTool(deleteFiles, {}, { answers: { confirm: reply } });
     expect(run.text).toBe("Nothing was deleted.");
     expect(await readdir(join(dir, "sandbox"))).toHaveLength(3);

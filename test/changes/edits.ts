@@ -216,10 +216,10 @@ export const EDITS: Readonly<Record<Scenario["tool"], readonly Edit[]>> = {
 
   delete_files: edits(
     ["rename", "the step", "d", ['ctx.step("list"', 'ctx.step("files"']],
-    ["rename", "the question", "d", ['ctx.ask("confirm"', 'ctx.ask("sure"']],
+    ["rename", "the question", "d", ['ctx.confirm("confirm"', 'ctx.confirm("sure"']],
     ["rename", "the step of the later loop", "c", ['ctx.step("delete"', 'ctx.step("remove"']],
     ["schema or message", "a word of the message", "d", ["Delete these", "Remove these"]],
-    ["schema or message", "a default of the form", "d", [".default(false)", ".default(true)"]],
+    ["schema or message", "a default of the form", "d", ["default: false", "default: true"]],
     ["schema or message", "how the message lists the files", "d", ["`  ${file}`", "`- ${file}`"]],
     ["text", "the result", "c", ["`Deleted ${", "`Gone: ${"]],
     ["returns", "an end where there are few files", "d", ["if (files.length === 0)", "if (files.length < 10)"]],

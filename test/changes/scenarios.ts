@@ -31,7 +31,7 @@ const member = (name: string, more: boolean) => ({ member: { name, email: `${nam
 export const SCENARIOS: readonly Scenario[] = [
   { tool: "research", args: { word: "elicit" }, actions: [{ advance: "1 day" }] },
   { tool: "book_dinner", args: { date: "2026-12-24", time: "19:30" }, actions: [{ answer: { "party-size": 4 } }] },
-  { tool: "delete_files", args: {}, actions: [{ answer: { confirm: true } }] },
+  { tool: "delete_files", args: {}, actions: [{ answer: { confirm: { value: true } } }] },
   {
     tool: "expense_report",
     args: {},

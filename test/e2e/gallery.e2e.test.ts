@@ -123,7 +123,7 @@ describe.concurrent.each(CLIENTS)("the gallery over two front ends and two worke
     const { text, asked } = await complete(dialect, {
       tool: "delete_files",
       args: { ending: `.t${number}` },
-      answers: { Delete: accept({ confirm: true }) },
+      answers: { "⚠️ Delete": accept({ value: true }) },
     });
     expect(asked[0]).toContain(cache);
     expect(text).toBe(`Deleted ${cache}, ${draft}.`);
