@@ -423,13 +423,11 @@ ${problem === undefined ? undefined : markup`<p class="problem" id="${name}-prob
   // Browsers tell screen readers that a required control is wrong while it is still empty.
   const common = markup`${described}${invalid ?? markup` aria-invalid="false"`}${input.isRequired ? markup` aria-required="true"` : undefined}`;
 
-  if (isYesOrNo(input) && input.isRequired) {
-    const choices = [
-      ["true", texts.question.yes],
-      ["false", texts.question.no],
-    ] as const;
-    return markup`<fieldset class="field" role="radiogroup"${described}${invalid} aria-required="true"><legend>${words}</legend>
-<div class="choices">${choices.map(([value, title]) => markup`<label class="choice"><input type="radio" name="${name}" value="${value}" required${typed === value ? markup` checked` : undefined}> ${title}</label>`)}</div>
+  const few = fewChoices(input, texts);
+  if (few !== undefined) {
+    const required = input.isRequired ? markup` required` : undefined;
+    return markup`<fieldset class="field" role="radiogroup"${described}${invalid}${input.isRequired ? markup` aria-required="true"` : undefined}><legend>${words}</legend>
+<div class="choices">${few.map(([value, title]) => markup`<label class="choice"><input type="radio" name="${name}" value="${value}"${required}${typed === value ? markup` checked` : undefined}> <span dir="auto">${title}</span></label>`)}</div>
 ${said}</fieldset>`;
   }
   if (input.control === "checks") {
@@ -483,8 +481,6 @@ function control({ texts: { question }, input, name, typed, common }: ControlVie
     case "lines":
       // A browser drops the first line break in the element.
       return markup`<textarea id="${name}" name="${name}" rows="${input.control === "json" ? 6 : 4}" dir="auto"${required}${lengths(input)}${common}>\n${text}</textarea>`;
-    case "tristate":
-      return markup`<select id="${name}" name="${name}"${common}>${option("", question.noChoice)}${option("true", question.yes)}${option("false", question.no)}</select>`;
     case "select":
       return markup`<select id="${name}" name="${name}"${required}${common}>${option("", input.isRequired ? question.choose : question.noChoice)}${input.choices.map((choice, index) => option(String(index), titled(texts, choice)))}</select>`;
     case "number":
@@ -496,6 +492,17 @@ function control({ texts: { question }, input, name, typed, common }: ControlVie
     }
   }
 }
+
+/** Of a field with so few choices that all of them are shown at once: what is sent, and what is read. */
+function fewChoices(input: Input, texts: Texts): readonly (readonly [value: string, title: string])[] | undefined {
+  const { question } = texts;
+  const none = input.isRequired ? [] : [["", question.noChoice] as const];
+  if (isYesOrNo(input)) return [...none, ["true", question.yes], ["false", question.no]];
+  if (input.control !== "select" || input.choices.length > FEW) return undefined;
+  return [...none, ...input.choices.map((choice, index) => [String(index), titled(texts, choice)] as const)];
+}
+
+const FEW = 5;
 
 function lengths({ schema: { minLength, maxLength } }: Input): Html | undefined {
   const least = typeof minLength === "number" ? markup` minlength="${minLength}"` : undefined;

@@ -3,6 +3,7 @@ import { button, find, findAll, make, say } from "./page.ts";
 
 const MANY = 15;
 const ROWS = 8;
+const LETTERS_MS = 1_000;
 
 /** Letters of any case and accent. */
 function plain(text: string): string {
@@ -62,7 +63,28 @@ function searchBoxes(choices: HTMLElement): void {
   choices.before(search);
 }
 
+/** Letters choose among radio buttons as they do in a menu: the first whose text begins with what was typed within a second. */
+function chooseByLetters(choices: HTMLElement): void {
+  const labels = findAll<HTMLLabelElement>("label", choices);
+  let typed = "";
+  let last = 0;
+  choices.addEventListener("keydown", (event) => {
+    if (event.key.length !== 1 || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
+    typed = event.timeStamp - last < LETTERS_MS ? typed + event.key : event.key;
+    last = event.timeStamp;
+    const wanted = plain(typed);
+    const label = wanted.trim() === "" ? undefined : labels.find((each) => plain(each.textContent.trim()).startsWith(wanted));
+    const box = label && find<HTMLInputElement>("input", label);
+    if (!box) return;
+    // Otherwise it would be a key of the inbox.
+    event.preventDefault();
+    if (!box.checked) box.click();
+    box.focus();
+  });
+}
+
 export function makeSearchable(within: ParentNode): void {
+  for (const choices of findAll("form.question [role=radiogroup] .choices", within)) chooseByLetters(choices);
   for (const select of findAll<HTMLSelectElement>("form.question select", within)) if (select.options.length > MANY) searchSelect(select);
   for (const choices of findAll("form.question .choices", within)) if (choices.children.length > MANY) searchBoxes(choices);
 }
