@@ -24,6 +24,8 @@ const EVERYTHING = z
     toppings: z.array(z.enum(["ham", "olives", "corn"])).max(2),
     day: z.iso.date(),
     at: z.iso.datetime().optional(),
+    five: z.enum(["1", "2", "3", "4", "5"]).optional(),
+    six: z.enum(["1", "2", "3", "4", "5", "6"]).optional(),
   })
   .refine(({ name }) => name !== "Nobody", { path: ["name"], message: "must be somebody" });
 
@@ -363,6 +365,15 @@ test("every kind of field is filled in without script, and reaches the tool as i
   });
 });
 
+test("up to five choices are shown at once, with the one to leave it empty", async () => {
+  const { at, here } = await asked("everything");
+  const { text } = await open(at(here), "bob");
+  const shown = (name: string) => [...text.matchAll(/<input type="radio" name="(\w+)"/g)].filter(([, each]) => each === name).length;
+  expect(["f4", "f6", "f7", "f11", "f12"].map(shown)).toEqual([2, 3, 2, 6, 0]);
+  expect(text).toContain('<input type="radio" name="f11" value="" checked> <span dir="auto">leave empty</span>');
+  expect(text).toMatch(/<select id="f12" name="f12"[^>]*><option value="" selected>leave empty<[^]*value="5">6</);
+});
+
 test("violations stand at their fields with everything typed kept, whoever finds them", async () => {
   const { at, here, result } = await asked("everything");
   const { fields } = await open(at(here), "bob");
@@ -375,7 +386,7 @@ test("violations stand at their fields with everything typed kept, whoever finds
   for (const kept of [
     'value="Bo &amp; &lt;Co&gt;"',
     "\none\ntwo</textarea>",
-    '<option value="1" selected>',
+    'name="f7" value="1" required checked',
     'value="corn" checked',
     'value="2026-12-24T19:30:00"',
   ])

@@ -359,7 +359,7 @@ export const DE: Texts = {
     no: "Nein",
     accept: "Zustimmen",
     choose: "Bitte wählen …",
-    noChoice: "–",
+    noChoice: "leer lassen",
     blank: "(leer)",
     lines: "Ein Eintrag pro Zeile",
     json: "Als JSON",

@@ -369,7 +369,7 @@ export const EN = {
     no: "No",
     accept: "Accept",
     choose: "Choose…",
-    noChoice: "–",
+    noChoice: "leave empty",
     blank: "(blank)",
     lines: "One entry per line",
     json: "In JSON",
