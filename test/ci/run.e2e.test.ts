@@ -22,6 +22,11 @@ case "$name" in
   simulation | new-cases) sleep "\${SIMULATION_S:-0.3}" & wait $! ;;
   ${BESIDE.join(" | ")}) sleep 0.1 ;;
 esac
+if [[ " $HANGING " == *" $name "* ]]; then
+  echo "$name hangs"
+  (trap 'echo "stopped what $name started" >> "$NOTES"; exit' TERM; sleep 600 & wait $!) &
+  sleep 600 & wait $!
+fi
 code=0
 [[ " $FAILING " == *" $name "* ]] && code=1
 [ -n "$report" ] && echo "{\\"numPassedTests\\":10,\\"numFailedTests\\":$code}" > "$report"
@@ -29,6 +34,8 @@ echo "$name was here"
 echo "end $name" >> "$NOTES"
 exit $code
 `;
+/** Has three seconds of patience in place of the minutes that it is told, with what .ci/run bounds. */
+const TIMEOUT = `#!/bin/bash\ncase $1 in --kill-after=*) set -- "$1" 3 "\${@:3}" ;; esac\nexec /usr/bin/timeout "$@"\n`;
 const NPX = `#!/usr/bin/env bash\nexec "${process.execPath}" "${ROOT}/$2" "$3"\n`;
 
 let directory: string;
@@ -42,6 +49,7 @@ beforeEach(async () => {
   const commands = {
     npm: NPM,
     npx: NPX,
+    timeout: TIMEOUT,
     chromium: nothing,
     "chromium-headless-shell": nothing,
     tmux: nothing,
@@ -99,6 +107,17 @@ test("what fails beside other steps has failed", async () => {
   expect(text).toContain('✗ the step "newcomer" failed; the end of what it printed:\n  newcomer was here');
   expect(lastOf(text)).toBe("180 passed, 2 failed");
   expect(code).toBe(1);
+});
+
+test.each(["servers", "cluster"])("%s, which hangs, is stopped with what it has started, and has failed", async (name) => {
+  const { code, text } = await start({ HANGING: name }).ended;
+  expect(text).toMatch(
+    new RegExp(`✗ the step "${name}" failed; the end of what it printed:\n  ${name} hangs\n  stopped: not done within \\d+ s`),
+  );
+  expect(lastOf(text)).toBe("170 passed, 1 failed");
+  expect(code).toBe(1);
+  const noted = await notes();
+  expect(noted).toEqual(expect.arrayContaining([`stopped ${name}`, `stopped what ${name} started`, "end conformance"]));
 });
 
 test.each([
