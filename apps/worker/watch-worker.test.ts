@@ -102,7 +102,7 @@ describe("a worker counts", () => {
 
   test("what alerts watch from 0, so that they see the first event as an increase", async () => {
     const text = await telemetry.metrics?.registry.metrics();
-    for (const of of ["run", "ended_run", "process"]) expect(text).toContain(`parley_stray_errors_total{of="${of}"} 0\n`);
+    for (const what of ["run", "ended_run", "process"]) expect(text).toContain(`parley_stray_errors_total{of="${what}"} 0\n`);
     expect(text).toContain('parley_runs_refused_total{reason="key_missing"} 0\n');
   });
 });

@@ -1,4 +1,6 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
+import { importAnew } from "../../test/support/import-anew.ts";
+import type * as Labels from "./labels.ts";
 import { dialectLabel, methodLabel } from "./labels.ts";
 
 test("a label has one of a few known values", () => {
@@ -11,8 +13,7 @@ test("a label has one of a few known values", () => {
 
 test("a catalogue that keeps changing does not fill memory", async () => {
   // The module also holds labels of other tests.
-  vi.resetModules();
-  const { ruleLabel, toolLabel } = await import("./labels.ts");
+  const { ruleLabel, toolLabel } = await importAnew<typeof Labels>(import.meta.resolve("./labels.ts"));
   const rules = new Set(Array.from({ length: 2_000 }, (_, i) => ruleLabel(`rule-${i}`)));
   expect([rules.size, ruleLabel("rule-1")]).toEqual([201, "rule-1"]);
   const labels = new Set(Array.from({ length: 2_000 }, (_, i) => toolLabel({ kind: "tool", name: `tool-${i}` })));

@@ -28,7 +28,11 @@ function placeIn(stack: unknown): string | undefined {
   if (typeof stack !== "string") return undefined;
   const frame = stack.split("\n").find((line) => line.startsWith("    at ") && isOfAuthor(line.replaceAll("\\", "/")));
   const place = frame && (/\(([^()]+)\)$/.exec(frame)?.[1] ?? frame.slice("    at ".length));
-  return place?.replace(/^async /, "").replace(/^file:\/\//, "");
+  // A module that is loaded once more has a query in its name.
+  return place
+    ?.replace(/^async /, "")
+    .replace(/^file:\/\//, "")
+    .replace(/\?[^/]*(?=:\d+:\d+$)/, "");
 }
 
 function isOfAuthor(frame: string): boolean {

@@ -2,7 +2,8 @@
 import { createHook as createAsyncHook } from "node:async_hooks";
 import { EventEmitter } from "node:events";
 import { createScope, systemClock } from "@parley/node";
-import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { importAnew } from "../../../test/support/import-anew.ts";
 import type { Effects } from "../effects.ts";
 import { accept, form, subject } from "../replay.fixture.ts";
 import type { JsonObject } from "../task.ts";
@@ -1869,8 +1870,7 @@ describe("a run leaves no promise hook behind", () => {
   // A run that an earlier file abandoned as if its process had died still follows promises. The engine is loaded anew, without it.
   let alone: typeof subject;
   beforeAll(async () => {
-    vi.resetModules();
-    ({ subject: alone } = await import("../replay.fixture.ts"));
+    ({ subject: alone } = await importAnew<{ readonly subject: typeof subject }>(import.meta.resolve("../replay.fixture.ts")));
   });
 
   function counting() {

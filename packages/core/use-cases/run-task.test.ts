@@ -1,6 +1,7 @@
 /** What a run does with its task: holds it, gives it back, takes it over, restarts it. */
 import { createScope, systemClock } from "@parley/node";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
+import { importAnew } from "../../../test/support/import-anew.ts";
 import type { Tool } from "../catalogue.ts";
 import type { Effects, StepAttempt } from "../effects.ts";
 import { ParleyError, RpcFailure, ToolError } from "../errors.ts";
@@ -8,6 +9,7 @@ import { createHandClock } from "../hand-clock.fixture.ts";
 import type { RunReport, TaskStore } from "../ports.ts";
 import { DEFAULT_SETTINGS, type Settings } from "../settings.ts";
 import type { JsonObject } from "../task.ts";
+import type * as Fixture from "./run-task.fixture.ts";
 import { deployment, size, text } from "./run-task.fixture.ts";
 import { createSuspects } from "./suspects.ts";
 
@@ -499,8 +501,7 @@ test.each<[string, Partial<Tool>, boolean]>([
   ["is not followed if it makes its calls one after the other", { isSequential: true }, false],
 ])("what a handler awaits %s", async (_what, tool, isFollowed) => {
   // A run that an earlier file abandoned as if its process had died still follows promises. The engine is loaded anew, without it.
-  vi.resetModules();
-  const anew = await import("./run-task.fixture.ts");
+  const anew = await importAnew<typeof Fixture>(import.meta.resolve("./run-task.fixture.ts"));
   const scope = createScope();
   let followed = 0;
   let left = 0;

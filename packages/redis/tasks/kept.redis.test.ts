@@ -134,8 +134,8 @@ describe("a task that is over", () => {
     const nowMs = Date.now();
     // A day and a minute, one after another for two days: buckets of 90 minutes and of 4 s at most.
     for (let i = 0; i < 400; i += 1) await end(nowMs + i * 432_000, i % 2 === 0 ? 24 * HOUR_MS : 60_000);
-    for (const of of ["principal:ada", "tenant:acme"]) {
-      const key = `${opened.prefix}:{p0}:kept:${of}`;
+    for (const whose of ["principal:ada", "tenant:acme"]) {
+      const key = `${opened.prefix}:{p0}:kept:${whose}`;
       const { total, next: _, last, ...buckets } = await look.hgetall(key);
       expect(Object.keys(buckets).length).toBeLessThan(30);
       expect(Object.values(buckets).reduce((sum, bytes) => sum + Number(bytes), 0)).toBe(Number(total));

@@ -83,7 +83,9 @@ test.each<[string, string, string]>([
   const path = await written(name, text);
   const refused = await loadCatalogue([path]).catch((error: unknown) => error);
   expect(refused).toBeInstanceOf(DefinitionError);
-  expect(refused).toMatchObject({ message: `tool module ${JSON.stringify(path)} cannot be loaded: no tools today` });
+  const { message } = refused as DefinitionError;
+  // Where an error was thrown, unless vite has loaded the module, as it does for mutation tests.
+  expect(message.replace(` (${path}:1)`, "")).toBe(`tool module ${JSON.stringify(path)} cannot be loaded: no tools today`);
   const { cause } = refused as DefinitionError;
   expect(cause instanceof Error ? cause.message : cause).toBe("no tools today");
 });

@@ -220,7 +220,12 @@ const OWN_FILE = import.meta.filename;
 
 /** The author's line that made the call; undefined if a package or Node.js itself did. */
 function callerOf(name: Impurity["name"]): string | undefined {
-  const frames = (new Error(name).stack ?? "").split("\n").flatMap((line) => FRAME.exec(line)?.[1]?.replace(/^file:\/\//, "") ?? []);
+  const frames = (new Error(name).stack ?? "").split("\n").flatMap(
+    (line) =>
+      FRAME.exec(line)?.[1]
+        ?.replace(/^file:\/\//, "")
+        .replace(/\?[^/]*(?=:\d+:\d+$)/, "") ?? [],
+  );
   const callers = frames.filter((frame) => !frame.startsWith(OWN_FILE));
   const isForeign = (frame: string) => frame.startsWith("node:") || frame.includes("/node_modules/");
   const [caller] = callers;
