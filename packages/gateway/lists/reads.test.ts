@@ -3,13 +3,16 @@ import { randomUUID } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { createMcpHandler, inputRequired, Server as NewServer } from "@modelcontextprotocol/server";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
-import { CompleteRequestSchema, McpError, ReadResourceRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import { CompleteRequestSchema, ElicitResultSchema, McpError, ReadResourceRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { followPassedOn, type JsonObject } from "@parley/core";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { z } from "zod";
+import { createSessionServer } from "../../../test/support/session-server.ts";
 import { until } from "../../../test/support/until.ts";
 import { type Asking, createReadThrough, READ_CHARS_MAX, READS_MAX, READS_WAITING_MAX, serveReads } from "./reads.ts";
 import { gatewayEvent } from "./gateway-event.ts";
@@ -67,6 +70,8 @@ function hub() {
     },
   };
 }
+
+const NEEDS_INPUT = { code: -32_000, message: expect.stringContaining("offer it as a tool"), data: { reason: "input_required" } };
 
 interface Behaviour {
   readonly read?: (uri: string) => object | Promise<object>;
@@ -232,6 +237,47 @@ describe("a resource", () => {
     const wrong = await serving({ read: () => ({ contents: "none" }) });
     const invalid = await between(wrong.url);
     await expect(invalid.reads.read(invalid.upstream, "x:a")).rejects.toMatchObject({ code: "UPSTREAM_INVALID" });
+  });
+
+  test.each([
+    ["by input_required", "newest", false, NEEDS_INPUT],
+    ["by input_required, and heeds that nobody can be asked", "newest", true, NEEDS_INPUT],
+    ["by a question in its session, although nobody can be asked there", "sessions", false, { code: -32_601 }],
+  ] as const)("of an upstream that asks first, %s, is refused at once", async (_how, revisions, heeds, refusal) => {
+    const params = { mode: "form", message: "Who?", requestedSchema: { type: "object", properties: {} } } as const;
+    const newest = createMcpHandler(() => {
+      const server = new NewServer({ name: "test", version: "1" }, { capabilities: { resources: {} } });
+      server.setRequestHandler("resources/read", () => inputRequired({ inputRequests: { who: inputRequired.elicit(params) } }));
+      return server;
+    });
+    const classic = createSessionServer(() => {
+      const server = new Server({ name: "test", version: "1" }, { capabilities: { resources: {} } });
+      server.setRequestHandler(ReadResourceRequestSchema, async (_request, { sendRequest }) => {
+        const { action } = await sendRequest({ method: "elicitation/create", params }, ElicitResultSchema);
+        return { contents: [{ uri: "x:a", text: action }] };
+      });
+      return server;
+    });
+    const http = createServer((request, response) => {
+      if (revisions === "sessions") return void classic.serve(request, response);
+      void text(request).then(async (body) => {
+        if (!heeds && body.includes('"resources/read"')) {
+          const { id } = JSON.parse(body) as { id: number };
+          const result = { resultType: "input_required", inputRequests: { who: { method: "elicitation/create", params } } };
+          return response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+        }
+        const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]);
+        const reply = await newest.fetch(new Request("http://localhost/", { method: request.method!, headers, ...(body && { body }) }));
+        return response.writeHead(reply.status, Object.fromEntries(reply.headers)).end(await reply.text());
+      });
+    }).listen(0, "127.0.0.1");
+    await once(http, "listening");
+    closers.push(() => {
+      http.closeAllConnections();
+      http.close();
+    });
+    const { reads, upstream } = await between(`http://127.0.0.1:${(http.address() as AddressInfo).port}`, { rest: { revisions } });
+    await expect(reads.read(upstream, "x:a")).rejects.toMatchObject(refusal);
   });
 
   test("that no worker reads is given up after a while", async () => {

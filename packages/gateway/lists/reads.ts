@@ -10,7 +10,7 @@
  * events are such reads, with places of their own.
  */
 import { hash, randomUUID } from "node:crypto";
-import { ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
+import { isInputRequiredResult, ProtocolError, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
 import {
   describeError,
   type Json,
@@ -25,6 +25,7 @@ import {
 } from "@parley/core";
 import { z } from "zod";
 import { withBodyError } from "../wire/body-error.ts";
+import { REFUSED } from "../wire/question.ts";
 import type { PollThrough, PollWanted } from "./gateway-event.ts";
 import type { Completion, ReadThrough } from "./gateway-resource.ts";
 import { ownUri } from "./own-uri.ts";
@@ -236,6 +237,15 @@ function bounded(came: Came, charsMax: number): Came {
   return size <= charsMax ? came : { type: "large", message: `has ${size} characters of JSON; the limit is ${charsMax}` };
 }
 
+const MISSING_CAPABILITY = -32021;
+/** A read has no task, so nobody could answer it later, and many readers are programs. */
+const NEEDS_INPUT = {
+  code: REFUSED,
+  message:
+    "The server asks for input before this resource can be read, and the gateway passes on questions of tools and prompts only. Have the server offer it as a tool.",
+  data: { reason: "input_required" },
+} as const;
+
 async function readAt(connector: UpstreamConnector, upstream: Upstream, wanted: Wanted, isFresh = false): Promise<Came> {
   const timeoutMs = timeoutOf(upstream);
   const cut = new AbortController();
@@ -249,8 +259,9 @@ async function readAt(connector: UpstreamConnector, upstream: Upstream, wanted: 
   try {
     const options = { timeout: timeoutMs, signal };
     if (wanted.type === "read") {
-      const { contents } = await session.client.readResource({ uri: wanted.uri }, options);
-      return { type: "read", contents: contents as readonly ResourceContents[] };
+      const result = await session.client.readResource({ uri: wanted.uri }, { ...options, allowInputRequired: true });
+      if (isInputRequiredResult(result)) return { type: "error", ...NEEDS_INPUT };
+      return { type: "read", contents: result.contents as readonly ResourceContents[] };
     }
     if (wanted.type === "poll") {
       // As front ends read it, also those that are newer than this worker.
@@ -262,6 +273,9 @@ async function readAt(connector: UpstreamConnector, upstream: Upstream, wanted: 
   } catch (thrown) {
     // The upstream may have forgotten a session that was opened in advance.
     const error = session.isPrepared === true ? thrown : withBodyError(thrown);
+    // A reader that has the capability would be told to declare it.
+    if (error instanceof ProtocolError && error.code === MISSING_CAPABILITY && wanted.type === "read")
+      return { type: "error", ...NEEDS_INPUT };
     if (error instanceof ProtocolError) {
       const { code, message, data } = error;
       const said = data !== undefined && { data: data as Json };
