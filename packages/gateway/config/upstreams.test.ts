@@ -35,6 +35,28 @@ test("rules of access name somebody or something, and are what the file says", (
   expect(problems([{ ...CRM, access: [{ people: [] }, { group: ["a"] }] }])).toHaveLength(2);
 });
 
+test("whatever differs in an entry, it is noticed when the file is read again", () => {
+  const own = { issuer: "https://auth.example.com", clientId: "parley", clientSecret: "${SECRET}" };
+  const entries = [
+    {},
+    { headers: { a: "b" } },
+    { include: ["a"] },
+    { exclude: ["a"] },
+    { access: [{ people: ["ann"] }] },
+    { access: [{ people: ["ann"], include: ["a"] }] },
+    { access: [{ people: ["ann"], include: ["b"] }] },
+    { repeatable: true },
+    { repeatable: ["a"] },
+    { oauth: { provider: "crm", scopes: ["a"] } },
+    { clientCredentials: own },
+    { clientCredentials: { ...own, scopes: ["a"] } },
+    { callTimeout: "6m" },
+  ].map((entry) => ({ ...CRM, ...entry }));
+  const prints = entries.map((entry) => parse([entry], { SECRET: "one" })[0]!.fingerprint);
+  const another = parse([{ ...CRM, clientCredentials: own }], { SECRET: "two" })[0]!.fingerprint;
+  expect(new Set([...prints, another]).size).toBe(entries.length + 1);
+});
+
 test("an upstream has its defaults", () => {
   const [crm] = parse([CRM]);
   expect(crm).toMatchObject({

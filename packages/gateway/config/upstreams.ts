@@ -58,6 +58,8 @@ export interface Upstream {
 }
 
 export interface AccessRule {
+  /** As in the file: functions are not part of the fingerprint. */
+  readonly include: readonly string[] | undefined;
   /** Whether it is about a tool, prompt or resource of that name, as the upstream calls it. */
   readonly covers: (name: string) => boolean;
   readonly coversAll: boolean;
@@ -141,7 +143,7 @@ const access = z
   .strictObject({ include: patterns.min(1).optional(), scopes: named, people: named, groups: named, roles: named })
   .transform(({ include, scopes = [], people = [], groups = [], roles = [] }): AccessRule => {
     const covers = (name: string) => include === undefined || matches(include, name);
-    return { covers, coversAll: include === undefined, scopes, people, groups, roles };
+    return { include, covers, coversAll: include === undefined, scopes, people, groups, roles };
   });
 
 const entry = z.strictObject({

@@ -109,6 +109,24 @@ test("prompts, resources and what an upstream says of itself are offered to thos
   offer.close();
 });
 
+test("rules of access that have replaced others hold at once, before any list is read again", async () => {
+  const { offer, list } = await offerOf();
+  const allowing = (...include: string[]) => {
+    const access = [{ include, people: ["ann"] }];
+    return parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "b", url: "https://b.example.com", access }] }));
+  };
+  const toAnn = () =>
+    names(offer.current({ scopes: [], names: ["ann"], groups: [], roles: [], authenticatedBy: "test" } as never) as Catalogue);
+  await offer.replace(allowing("get_*"));
+  await list("b", ["get_a", "set_a"]);
+  await until(() => toAnn().includes("b_get_a"));
+  const replaced = offer.replace(allowing("set_*"));
+  expect(toAnn()).toEqual(["a_mine"]);
+  await replaced;
+  expect(toAnn()).toEqual(["a_mine", "b_set_a"]);
+  offer.close();
+});
+
 test("a tool of the deployment itself takes precedence over an upstream's tool of the same name, which is logged", async () => {
   const warned: object[] = [];
   const { offer, list } = await offerOf(warned);
