@@ -194,7 +194,11 @@ async function announcedUntil(
     listings: deployment().listings,
     lease: async () => true,
     announce: async ({ type }) => void (announced += type === "tools" ? 1 : 0),
-    log: { ...log, info: (fields, message) => void lines.push(`${message} ${JSON.stringify((fields as { leftOut?: unknown }).leftOut)}`) },
+    log: {
+      ...log,
+      info: (fields, message) => void lines.push(`${message} ${JSON.stringify((fields as { leftOut?: unknown }).leftOut)}`),
+      warn: (_fields, message) => void lines.push(String(message)),
+    },
     signal: stops.signal,
     onStatus: () => void (reads += 1),
   });
@@ -218,6 +222,36 @@ test("a list that fails every other time is reported in the log, and clients are
   const fails = '["prompts are declared, but listing them fails with -32603"]';
   expect(lines.slice(0, 3)).toEqual(["upstream listed []", `upstream listed ${fails}`, "upstream listed []"]);
 });
+
+test.each([
+  ["one of whose lists fails", false],
+  ["that fails", true],
+] as const)(
+  "an upstream %s every other time has five lines in the log after the first, and then one each half minute",
+  { timeout: 60_000 },
+  async (_what, isWhole) => {
+    const now = Date.now;
+    let skippedMs = 0;
+    vi.spyOn(Date, "now").mockImplementation(() => now() + skippedMs);
+    let asked = 0;
+    const fails = () => (asked += 1) % 2 === 0;
+    const seen = await announcedUntil(
+      () => {
+        if (isWhole && fails()) throw Object.assign(new Error("no tools now"), { code: -32603 });
+        return { tools: ["t"], prompts: ["p"], resources: [] };
+      },
+      (reads) => reads >= 9,
+      () => (!isWhole && fails() ? -32603 : undefined),
+    );
+    expect(seen.lines).toHaveLength(6);
+    skippedMs = 30_000;
+    await until(() => seen.lines.length === 7);
+    const { reads } = seen;
+    const before = reads();
+    await until(() => reads() > before + 2);
+    expect(seen.lines).toHaveLength(7);
+  },
+);
 
 test(
   "an upstream with another list at each reading is told of five times at once, and then every half minute",

@@ -31,9 +31,9 @@ export interface ListerDeps {
 
 /** Minimum time between two readings of one upstream, however often it announces changes. */
 const READ_EVERY_MIN_MS = 1_000;
-/** So many changes of one upstream are told at once, as when somebody works on its tools; then one each time that this has passed. */
-const CHANGES_AT_ONCE = 5;
-const CHANGE_EVERY_MS = 30_000;
+/** So many changes of one upstream are told at once, as when somebody works on its tools; then one each time that this has passed. So it is with the log. */
+const NEWS_AT_ONCE = 5;
+const NEWS_EVERY_MS = 30_000;
 const LEASE_MS = 15_000;
 const RENEW_EVERY_MS = 5_000;
 /** Longer than it takes another process to get the lease of one that died, and to read the lists. */
@@ -45,8 +45,8 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   let session: UpstreamSession | undefined;
   let last: string | undefined;
   let lastLeftOut = "";
-  /** When the changes so far would have been told, one at a time. */
-  let changesToldMs = 0;
+  const changes = createPace();
+  const lines = createPace();
   let lastProblem: string | undefined;
   let isChanged = true;
   let nextReadMs = 0;
@@ -68,15 +68,15 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
       await broken?.close();
     }
     deps.onStatus?.(name, problem === undefined);
-    if (problem !== lastProblem) {
+    // What is over before its turn comes was not worth a line.
+    if (problem !== lastProblem && lines.isFree()) {
+      lines.take();
       lastProblem = problem;
       if (problem === undefined) log.info({ upstream: name }, "upstream can be listed again");
       else log.warn({ upstream: name, problem }, "upstream could not be listed");
     }
     if (listing) await keep(listing);
   }
-
-  const isCalm = () => changesToldMs - Date.now() <= (CHANGES_AT_ONCE - 1) * CHANGE_EVERY_MS;
 
   function note({ tools, prompts, resources, templates, leftOut }: Listing): void {
     lastLeftOut = leftOut.join();
@@ -91,7 +91,9 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
     if (signal.aborted) return;
     if (text === last) {
       // Clients are offered the same. A list that fails every other time says so in the log, and nowhere else.
-      if (leftOut.join() !== lastLeftOut) note(listing);
+      if (leftOut.join() === lastLeftOut || !lines.isFree()) return;
+      lines.take();
+      note(listing);
       return;
     }
     const before = await stored();
@@ -101,7 +103,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
     const announced = new Set(isRecent ? [...(before.changed ?? []), ...changed] : changed);
     await deps.listings.write(name, JSON.stringify({ ...listing, atMs: Date.now(), changed } satisfies StoredListing));
     last = text;
-    changesToldMs = Math.max(changesToldMs, Date.now()) + CHANGE_EVERY_MS;
+    changes.take();
     note(listing);
     for (const type of ["tools", ...announced] as const) await deps.announce({ type });
   }
@@ -138,7 +140,7 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
         if (await lease(name, LEASE_MS)) {
           const untilMs = Date.now() + RENEW_EVERY_MS;
           while (!signal.aborted && Date.now() < untilMs) {
-            if ((isChanged || Date.now() >= nextReadMs) && isCalm()) await read();
+            if ((isChanged || Date.now() >= nextReadMs) && changes.isFree()) await read();
             await sleep(READ_EVERY_MIN_MS, undefined, { signal });
           }
         } else {
@@ -159,6 +161,15 @@ export async function keepListed(deps: ListerDeps): Promise<void> {
   } finally {
     await session?.close();
   }
+}
+
+function createPace() {
+  /** When everything so far would have been told, one at a time. */
+  let toldMs = 0;
+  return {
+    isFree: () => toldMs - Date.now() <= (NEWS_AT_ONCE - 1) * NEWS_EVERY_MS,
+    take: () => void (toldMs = Math.max(toldMs, Date.now()) + NEWS_EVERY_MS),
+  };
 }
 
 /** A list stored by a worker of an earlier version has tools only. */
