@@ -20,6 +20,7 @@ export * from "./ports/files.ts";
 export * from "./callers/granted-tokens.ts";
 export * from "./callers/kept-grants.ts";
 export * from "./task/summary.ts";
+export * from "./task/waiting-behind.ts";
 export * from "./task/outcome.ts";
 export * from "./callers/names.ts";
 export * from "./callers/open-asks.ts";

@@ -50,6 +50,23 @@ describe("a task that waits for what its client cannot be asked", () => {
     expect(said([{ type: "roots" }])).not.toContain("https:");
   });
 
+  test("says so for a gateway in front of this deployment, also where it is a server behind this one that waits", () => {
+    const behind = (status: string, message?: string) => ({ ...waiting([], {}, message), status }) as Task;
+    const told = (task: Task) => shown.waitsMeta(task, { capabilities: {} });
+    const waits = { "parley/waits": true };
+    expect(told(waiting([form()]))).toEqual(waits);
+    expect(["Waiting for people at crm.", "Waiting for people at crm: asks Bob"].map((said) => told(behind("working", said)))).toEqual([
+      waits,
+      waits,
+    ]);
+    expect([undefined, "asks Bob", "crm: Waiting for people at crm: asks Bob"].map((said) => told(behind("working", said)))).toEqual([
+      {},
+      {},
+      {},
+    ]);
+    expect(told(behind("completed", "Waiting for people at crm."))).toEqual({});
+  });
+
   test("is shown as working to a client that can be asked none of it, and as it is to any other", () => {
     const of = (task: Task, capabilities: ClientCapabilities) => shown.statusShown(task, { capabilities });
     const forms: ClientCapabilities = { elicitation: { form: true, url: false } };

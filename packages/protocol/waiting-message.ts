@@ -10,6 +10,7 @@ import {
   type ClientCapabilities,
   cut,
   isForClientOnly,
+  isWaitingBehind,
   requiredOf,
   type Task,
   type TaskStatus,
@@ -38,11 +39,12 @@ export function statusShown({ status, asks }: Task, { capabilities }: Pick<Reade
   return asks.some(({ request }) => canBeAsked(request, capabilities)) ? status : "working";
 }
 
-/** Parley's own key in `_meta` of a task: it waits for people whom this client cannot ask. A gateway does not count that as time that the tool works. */
+/** Parley's own key in `_meta` of a task: it waits for people whom this client cannot ask, here or at a server behind this one. A gateway does not count that as time that the tool works. */
 const WAITS = "parley/waits";
 
 export function waitsMeta(task: Task, reader: Pick<Reader, "capabilities">): object {
-  return task.status === "input_required" && statusShown(task, reader) === "working" ? { [WAITS]: true } : {};
+  const isBehind = task.status === "working" && isWaitingBehind(task.message);
+  return isBehind || (task.status === "input_required" && statusShown(task, reader) === "working") ? { [WAITS]: true } : {};
 }
 
 /** Undefined unless the task waits for other people, for a page, or for an ask that needs more than these capabilities. */

@@ -6,6 +6,7 @@ import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Message, rpc } from "../../apps/server/client.fixture.ts";
@@ -37,7 +38,10 @@ const credentials: Record<"KEY" | "TOKEN", string> = { KEY: "", TOKEN: "" };
 let upstream: Deployment;
 let withoutTasks: Deployment;
 let gateway: Deployment;
+/** In front of the other. */
+let outer: Deployment;
 let front: Front;
+let outerFront: Front;
 
 async function keyOf({ redis }: Deployment): Promise<string> {
   const env = { PATH: process.env["PATH"], REDIS_URL: redis.url, PARLEY_PREFIX: redis.prefix };
@@ -54,6 +58,8 @@ beforeAll(async () => {
     PARLEY_AUTH_GROUPS_CLAIM: "groups",
     PARLEY_AUTH_API_KEYS: "true",
     PARLEY_PUBLIC_URL: PUBLIC_URL,
+    // Each call of the gateway is a session of the same caller here.
+    PARLEY_QUOTA_SESSIONS: "100",
   };
   [upstream, withoutTasks] = await Promise.all([
     startDeployment({ frontEnds: 2, workers: 1, tools: TOOLS, env }),
@@ -84,9 +90,22 @@ beforeAll(async () => {
     const names = JSON.stringify(result);
     return [...UPSTREAMS, "brief", "personal"].every((name) => names.includes(`"${name}_form"`));
   });
+  const ofOuter = await writeUpstreams(await mkdtemp(join(directory, "outer-")), [{ name: "inner", url: gateway.url, callTimeout: "2s" }]);
+  outer = await startDeployment({
+    frontEnds: 1,
+    workers: 1,
+    env: { PARLEY_UPSTREAMS: ofOuter },
+    frontEndEnv: { PARLEY_CALL_TIMEOUT: "8s" },
+  });
+  outerFront = { url: outer.url } as Front;
+  await until(async () => {
+    const { result } = await rpc(outerFront, "tools/list", {}, { tasks: false, capabilities: {} });
+    return JSON.stringify(result).includes('"inner_brief_others"');
+  });
 });
 
 afterAll(async () => {
+  await outer?.close();
   await gateway?.close();
   await Promise.all([upstream?.close(), withoutTasks?.close(), issuer?.close()]);
   await rm(directory, { recursive: true });
@@ -192,9 +211,9 @@ async function asPerson({ url }: Deployment, claims: object) {
 describe("a question that the gateway cannot be asked", () => {
   const call = async (name: string, capabilities: object, tasks = false) =>
     await rpc(front, "tools/call", { name, arguments: {} }, { tasks, capabilities });
-  const poll = async (taskId: string, seen?: number) =>
+  const poll = async (taskId: string, seen?: number, at = front) =>
     textIn(
-      (await rpc(front, "tools/call", { name: "parley_task", arguments: { taskId, seen } }, { tasks: false, capabilities: {} })).result,
+      (await rpc(at, "tools/call", { name: "parley_task", arguments: { taskId, seen } }, { tasks: false, capabilities: {} })).result,
     ) ?? "";
 
   test("is found and answered at the upstream by whom it is put to, and the caller has the result", async () => {
@@ -212,7 +231,7 @@ describe("a question that the gateway cannot be asked", () => {
     const ids = texts.map((text) => /taskId "([^"]+)"/.exec(text)?.[1] ?? "");
     const open = await Promise.all(ids.map(async (taskId) => await poll(taskId)));
     // Only a task says for whom its upstream waits.
-    const says = 'Status: Waiting for an answer to "How many?" from group finance, but not from the caller.';
+    const says = 'Waiting for an answer to "How many?" from group finance, but not from the caller.';
     expect(open.map((text) => text.includes(says))).toEqual([true, true, false, false]);
     for (const { bob, eve } of people) {
       const found = await bob.found();
@@ -230,6 +249,30 @@ describe("a question that the gateway cannot be asked", () => {
       }),
     );
     expect(await Promise.all(ends)).toEqual(ways.map(() => "answered by Bob"));
+  });
+
+  test("is waited for by each gateway of a chain, longer than a call may work there, and ends in the caller's task", async () => {
+    const { result } = await rpc(
+      outerFront,
+      "tools/call",
+      { name: "inner_brief_others", arguments: {} },
+      { tasks: false, capabilities: {} },
+    );
+    const [, taskId = ""] = /taskId "([^"]+)"/.exec(textIn(result) ?? "") ?? [];
+    const says =
+      'Status: Waiting for people at inner: Waiting for people at brief: Waiting for an answer to "How many?" from group finance';
+    await until(async () => (await poll(taskId, undefined, outerFront)).includes(says));
+    const bob = await asPerson(upstream, { sub: "bob", name: "Bob", groups: ["finance"] });
+    // Three times `callTimeout` of both.
+    await sleep(6_000);
+    expect(await poll(taskId, undefined, outerFront)).toMatch(/^NOT FINISHED/);
+    const found = await bob.found();
+    expect(await Promise.all(found.map((asked) => bob.answer(asked)))).toEqual(found.map(() => 200));
+    const end = await until(async () => {
+      const said = await poll(taskId, 99, outerFront);
+      return !said.startsWith("NOT FINISHED") && said;
+    });
+    expect(end).toBe("answered by Bob");
   });
 
   test("is named by the status of the caller's task, with the page where the person logs in, and ends with that task", async () => {

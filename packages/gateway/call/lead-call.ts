@@ -19,6 +19,8 @@ import {
   ParleyError,
   RpcFailure,
   type StepAttempt,
+  isWaitingBehind,
+  waitingBehind,
 } from "@parley/core";
 import { type Access, createAccess } from "./upstream-access.ts";
 import { askable, type CallRequest, type Round, withoutAnswer } from "../wire/call-request.ts";
@@ -114,6 +116,7 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
   const visits = createVisits(effects);
   const leading: Leading = { ...led, effects, questionTimeoutMs, answers, access, visits };
   const polls = createPolls(effects, led, questionTimeoutMs);
+  const statuses = createStatuses(effects, upstream);
   let round: Round | undefined;
   let rounds = 0;
   let unheard = 0;
@@ -143,7 +146,7 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
       continue;
     }
     const { task, questions, state } = event;
-    if (task?.message !== undefined) effects.status(task.message);
+    if (task) statuses.report(task);
     unheard = task?.isUnheard === true ? unheard + 1 : 0;
     if (unheard === UNHEARD_MAX) {
       if (!mayRepeat) throw failureOf({ type: "lost", message: LOST_QUESTION }, led);
@@ -391,6 +394,27 @@ function createVisits(effects: Effects): Visits {
       pauses += 1;
       await effects.sleep("visit", pauseMs);
       return true;
+    },
+  };
+}
+
+interface Statuses {
+  report(task: FollowedTask): void;
+}
+
+/** The status of the upstream's task becomes that of the caller's. That it waits for people is said with it: there may be a gateway in front of this one. */
+function createStatuses(effects: Effects, { name }: Upstream): Statuses {
+  let said: string | undefined;
+  let shown: string | undefined;
+  return {
+    report({ message, isWaiting }) {
+      said = message ?? said;
+      // Whatever a server says of itself, only `_meta` of its task says that it waits.
+      const works = isWaitingBehind(said) ? `${name}: ${said}` : (said ?? (shown === undefined ? undefined : `${name} is working.`));
+      const status = isWaiting ? waitingBehind(name, said) : works;
+      if (status === undefined || status === shown) return;
+      shown = status;
+      effects.status(status);
     },
   };
 }

@@ -1,5 +1,5 @@
 /** A tool of an upstream as Parley runs it, with an upstream whose replies the test sets. */
-import type { Answer, AskOptions, AskRequest, Effects, JsonObject } from "@parley/core";
+import { type Answer, type AskOptions, type AskRequest, type Effects, isWaitingBehind, type JsonObject } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { askable } from "../wire/call-request.ts";
 import type { Calls, Lead } from "../call/calls.ts";
@@ -270,6 +270,28 @@ describe("an upstream", () => {
     const { statuses, leads } = await run(() => events.shift()!);
     expect(statuses).toEqual(["half", "asks"]);
     expect(leads.map(({ request }) => request.round?.task?.message)).toEqual([undefined, "half", "half", "asks"]);
+  });
+
+  test("whose task waits for people has that in its status, for a gateway in front of this one, until it works again", async () => {
+    const polls: { readonly message?: string; readonly isWaiting?: true }[] = [
+      { isWaiting: true },
+      { isWaiting: true, message: "asks Bob" },
+      { isWaiting: true },
+      {},
+      { message: "Waiting for people at up: says the server itself" },
+    ];
+    const events: UpstreamEvent[] = [
+      ...polls.map((each): UpstreamEvent => ({ type: "required", questions: [], task: { id: "t", pollMs: 1, ...each } })),
+      { type: "result", result: {} },
+    ];
+    const { statuses } = await run(() => events.shift()!);
+    expect(statuses).toEqual([
+      "Waiting for people at up.",
+      "Waiting for people at up: asks Bob",
+      "asks Bob",
+      "up: Waiting for people at up: says the server itself",
+    ]);
+    expect(statuses.map(isWaitingBehind)).toEqual([true, true, false, false]);
   });
 
   test("that asks nothing yet is called again with its state after a pause, until its time is over", async () => {
