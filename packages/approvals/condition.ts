@@ -62,10 +62,14 @@ export function readCondition(text: string): Condition {
   renewEffort();
   const tried = evaluate(TRIAL);
   if (isCelError(tried) && /unbound function/.test(tried.message)) throw new Error(tried.message);
+  // A server behind the gateway chooses what it says of its tools. By the words, as below, and in a loop over all that is said.
+  const readsListing = used.variables.has("tool") && (used.loops > 0 || /annotations|meta/.test(text));
   const condition = (input: ConditionInput) => {
     // A loop over a thousand values takes about 25 ms.
-    if (used.loops > 0 && jsonExceeds(JSON.stringify(input.args), { depthMax: Infinity, valuesMax: PARTS_MAX }) !== undefined)
+    if (used.loops > 0 && hasTooManyValues(input.args))
       return { problem: `the arguments have more than ${PARTS_MAX} values, too many for a condition with a loop` };
+    if (readsListing && [input.tool.annotations, input.tool.meta].some(isListedTooLarge))
+      return { problem: `the tool says more than ${PARTS_MAX} values of itself, too many for a condition` };
     renewEffort();
     const result = evaluate(input);
     if (isCelError(result)) return { problem: result.message };
@@ -73,6 +77,18 @@ export function readCondition(text: string): Condition {
   };
   // By the words, not by what is parsed: a condition may reach them in other ways than `caller.groups`.
   return Object.assign(condition, { asksForMembership: /groups|roles/.test(text) });
+}
+
+function hasTooManyValues(content: JsonObject): boolean {
+  return jsonExceeds(JSON.stringify(content), { depthMax: Infinity, valuesMax: PARTS_MAX }) !== undefined;
+}
+
+/** Counted once for each listing of a tool, since it is the same in every call. */
+const counted = new WeakMap<JsonObject, boolean>();
+function isListedTooLarge(content: JsonObject): boolean {
+  const known = counted.get(content) ?? hasTooManyValues(content);
+  counted.set(content, known);
+  return known;
 }
 
 const TRIAL: ConditionInput = {

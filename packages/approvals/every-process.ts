@@ -42,6 +42,8 @@ export interface OpenedGate {
   wrap(catalogues: Catalogues, recorders?: Omit<Recorders, "log">): Catalogues;
   /** Whether a rule could stop some call of it. */
   concerns(called: Called): boolean;
+  /** Logs names in rules that fit nothing of what runs, now and whenever a further one is found. `unlisted`: how names begin that nobody has listed yet. */
+  watchNames(catalogues: Pick<Catalogues, "runnable">, unlisted?: () => readonly string[]): void;
   close(): void;
 }
 
@@ -55,6 +57,8 @@ export async function openGate({
   log,
 }: OpenGate): Promise<OpenedGate> {
   const opened = file === undefined ? undefined : (await import("./rules-file.ts")).openRulesFile(file, { askTimeoutMaxMs });
+  const unfitting = opened && (await import("./unfitting.ts"));
+  let namesTimer: NodeJS.Timeout | undefined;
   const stopWatching = opened?.watch({ log, changed: ({ version }) => showVersion?.(version) });
   showVersion?.(opened?.current().version ?? "none");
   const options = { rules: () => opened?.current() ?? NO_RULES, stopped: reportTo(log), secretNames, usesProposedNames };
@@ -82,9 +86,34 @@ export async function openGate({
       };
     },
     concerns: (called) => options.rules().concerns(called),
-    close: () => stopWatching?.(),
+    watchNames(catalogues, unlisted = () => []) {
+      if (!opened || !unfitting) return;
+      const said = new Set<string>();
+      const look = () => {
+        const { tools, prompts } = catalogues.runnable();
+        const found = unfitting.unfittingNames(opened.current(), { tools: tools.keys(), prompts: prompts.keys(), unlisted: unlisted() });
+        const further = found.filter(({ rule, kind, name }) => !said.has(`${rule} ${kind} ${name}`));
+        said.clear();
+        for (const { rule, kind, name } of found) said.add(`${rule} ${kind} ${name}`);
+        if (further.length > 0)
+          log.warn(
+            { names: further.slice(0, NAMES_LOGGED_MAX).map(unfitting.unfittingText), count: further.length },
+            "rules have names that fit no tool or prompt",
+          );
+      };
+      look();
+      namesTimer = setInterval(look, NAMES_EVERY_MS).unref();
+    },
+    close() {
+      clearInterval(namesTimer);
+      stopWatching?.();
+    },
   };
 }
+
+/** Lists of servers behind the gateway, and the file, may change. */
+const NAMES_EVERY_MS = 15_000;
+const NAMES_LOGGED_MAX = 20;
 
 const REPORTED = { deny: "a rule refuses the call", approve: "the call waits for approval", allow: "a rule allows the call" } as const;
 

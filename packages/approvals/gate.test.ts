@@ -246,16 +246,50 @@ describe("rules that change while a call", () => {
     expect(waiting.text).toBe("40 to DE1");
   });
 
-  test("waits, and the tool is another one by then: it does not run", async () => {
+  const admins = { name: "admins", when: "has(tool.meta.tags) && 'admin' in tool.meta.tags", action: "deny", reason: "Closed." } as const;
+  const unlessAdmin = rulesOf({ default: "allow", rules: [admins, BY_OPS] });
+  const changed = /^(?:.*)the rule or the tool has changed since/;
+  test.each<[string, Partial<Tool>, RegExp]>([
+    ["says something else of itself", { description: "Sends money twice." }, changed],
+    ["is called something else", { title: "Send a card" }, changed],
+    ["says that it destroys something", { annotations: { destructiveHint: true } }, changed],
+    ["has what a rule refuses in its metadata", { meta: { tags: ["admin"] } }, /a rule refuses it now: Closed\./],
+  ])("waits, and the tool %s by then: it does not run", async (_, change, told) => {
     const { tool, done } = wiring();
-    const { gated, now } = behind(tool, ask);
+    const { gated, now } = behind(tool, unlessAdmin);
     const waiting = await startTool(gated, { amount: 40 });
-    waiting.redeploy(behind({ ...tool, description: "Sends money twice." }, now.rules).gated);
+    waiting.redeploy(behind({ ...tool, ...change }, now.rules).gated);
     await waiting.answer({ [APPROVAL]: approve });
-    expect(waiting.text).toMatch(/has changed since/);
+    expect(waiting.text).toMatch(told);
     expect(done).toEqual([]);
   });
+
+  test.each<[string, Partial<Tool>, Rules]>([
+    ["its metadata says what no rule minds", { meta: { listedAtMs: 2 } }, unlessAdmin],
+    ["an earlier version had asked, which did not note what the tool is called", { title: "Send a card" }, withoutListed(unlessAdmin)],
+  ])("waits, and %s: it runs", async (_, change, asking) => {
+    const { tool } = wiring();
+    const { gated } = behind(tool, asking);
+    const waiting = await startTool(gated, { amount: 40 });
+    waiting.redeploy(behind({ ...tool, ...change }, unlessAdmin).gated);
+    await waiting.answer({ [APPROVAL]: approve });
+    await waiting.answer({ sure: true });
+    expect(waiting.text).toBe("40 to DE1");
+  });
 });
+
+/** As an earlier version decided. */
+function withoutListed(rules: Rules): Rules {
+  return {
+    ...rules,
+    decide(...call) {
+      const decision = rules.decide(...call);
+      if (decision.type !== "approve") return decision;
+      const { listed: _, ...earlier } = decision;
+      return earlier;
+    },
+  };
+}
 
 describe("ways round the gate", () => {
   test("an answer that comes with the call", async () => {

@@ -67,6 +67,7 @@ export const NO_RULES: Rules = {
   version: "",
   isDryRun: false,
   asksForMembership: false,
+  names: [],
   tests: () => undefined,
   concerns: () => false,
   decide: () => ({ type: "allow", rule: "no rules" }),
@@ -375,7 +376,9 @@ function refused(reason: string | undefined): string {
 /** Why an approval no longer counts. Empty if it does: a recorded step has a value. */
 function changedSince(then: Extract<Decision, { type: "approve" }>, now: Decision): string {
   if (now.type === "deny") return `It was approved, but a rule refuses it now: ${now.reason}`;
-  if (now.type === "approve" && now.digest !== then.digest) return "It was approved, but the rule or the tool has changed since.";
+  const isListedAsThen = then.listed === undefined || (now.type === "approve" && now.listed === then.listed);
+  if (now.type === "approve" && (now.digest !== then.digest || !isListedAsThen))
+    return "It was approved, but the rule or the tool has changed since.";
   return "";
 }
 

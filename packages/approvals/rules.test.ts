@@ -450,6 +450,30 @@ test("a condition with a loop is not evaluated over more values than it may look
   expect(read.decide(tool("t"), list(2_001), ADA)).toMatchObject({ type: "deny", rule: "a" });
 });
 
+test.each<[string, "annotations" | "meta"]>([
+  ["tool.meta.tags.exists(x, x == 'tag-1')", "meta"],
+  ["'tag-1' in tool.meta.tags", "meta"],
+  ["tool.exists(x, x == 'meta') && tool['me' + 'ta'].tags[1] == 'tag-1'", "meta"],
+  ["tool.annotations.tags.exists(x, x == 'tag-1')", "annotations"],
+])("%s is not evaluated over more values than it may look at, whatever a server says of its tool", (when, member) => {
+  const read = rules({ default: "deny", rules: [{ name: "a", when, action: "allow" }] });
+  const listed = (length: number) => tool("t", { [member]: { tags: Array.from({ length }, (_, i) => `tag-${i}`) } });
+  expect(read.decide(listed(1_999), {}, ADA)).toMatchObject({ type: "allow" });
+  expect(read.decide(listed(2_001), {}, ADA)).toMatchObject({ type: "deny", rule: "a" });
+  const huge = listed(100_000);
+  read.decide(huge, {}, ADA);
+  const startedAtMs = performance.now();
+  for (let times = 0; times < 20; times += 1) read.decide(huge, {}, ADA);
+  // Each takes microseconds. Counted again, or looked at, the values would take two seconds.
+  expect(performance.now() - startedAtMs).toBeLessThan(100);
+});
+
+test("a condition that reads nothing of it is evaluated, whatever a server says of its tool", () => {
+  const read = rules({ default: "deny", rules: [{ name: "a", when: "tool.name == 't'", action: "allow" }] });
+  const huge = tool("t", { meta: { tags: Array.from({ length: 100_000 }, () => "") } });
+  expect(read.decide(huge, {}, ADA)).toMatchObject({ type: "allow" });
+});
+
 describe("no arguments make a condition take long: it is refused, or decided, at once", () => {
   const text = "a".repeat(1_000_000);
   const half = text.slice(0, 500_000);

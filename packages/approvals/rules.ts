@@ -4,7 +4,8 @@
  *
  *   R1  A rule whose condition cannot be evaluated refuses the call: what nobody can judge does not run.
  *   R2  A decision names everything that it rests on by a digest: the rule, the tool as it is listed, its version, the exact arguments and the
- *       caller. An approval counts for that digest alone.
+ *       caller. An approval counts for that digest alone. A tool's `_meta` is not in it: servers put there what changes by itself, nobody is shown it,
+ *       and the conditions that read it are evaluated again after the approval.
  */
 import { hash } from "node:crypto";
 import {
@@ -70,6 +71,8 @@ export type Decision =
       readonly askedAtMs?: number;
       /** See R2. */
       readonly digest: string;
+      /** Of the tool's title and annotations. Apart, as decisions of earlier versions do not have it, and their approvals still count. */
+      readonly listed?: string;
       readonly audience: Audience & Json;
       readonly timeoutMs: number;
       /** JSON Pointers (RFC 6901) to arguments that the approver is not shown. */
@@ -97,6 +100,8 @@ export interface Rules {
   readonly isDryRun: boolean;
   /** Whether some rule may ask for groups or roles of the caller. */
   readonly asksForMembership: boolean;
+  /** What the rules name, each with at most one star. */
+  readonly names: readonly { readonly rule: string; readonly kind: Called["kind"]; readonly name: string }[];
   /** What the rule of that name says of tests; undefined for no tests. */
   tests(rule: string): Tests | undefined;
   /** Whether some call of that tool or prompt might not run at once. */
@@ -195,7 +200,7 @@ interface Read {
   fits(called: Called): boolean;
   readonly when: Condition | undefined;
   readonly tests: Tests | undefined;
-  decide(bound: string): Decision;
+  decide(bound: Bound): Decision;
   readonly isAllowing: boolean;
 }
 
@@ -229,6 +234,9 @@ export function readRules(
   return {
     version: versionOf(parsed.data),
     isDryRun: parsed.data.dryRun ?? false,
+    names: parsed.data.rules.flatMap(({ name: of, ...given }) =>
+      (["tool", "prompt"] as const).flatMap((kind) => namesIn(given)[kind].map((name) => ({ rule: of, kind, name }))),
+    ),
     tests: (name) => rules.find((each) => each.name === name)?.tests,
     asksForMembership: rules.some(({ when }) => when?.asksForMembership),
     concerns(called) {
@@ -249,7 +257,7 @@ export function readRules(
         if (each.when) tried?.(each.name, fits);
         if (fits === false) continue;
         if (fits !== true) return { type: "deny", rule: each.name, title: `Rule ${each.name}`, ...unjudged(each.when, caller) };
-        return each.decide(boundTo(each.digest, called, args, caller));
+        return each.decide(boundTo(each.digest, { called, args, caller }));
       }
       return defaultOf(called);
     },
@@ -352,7 +360,7 @@ function readRule(given: Given, { say, askTimeoutMaxMs }: Reading): Read {
     fits: (called) =>
       matchers[called.kind].some((matches) => matches(called.name)) &&
       Object.entries(annotations ?? {}).every(([key, value]) => called.kind === "tool" && hintOf(called, key) === value),
-    decide(digest) {
+    decide(bound) {
       if (action === "allow") return { type: "allow", rule: name };
       if (action === "deny") return { type: "deny", rule: name, version, title, reason: reason ?? "A rule of this deployment refuses it." };
       const more = {
@@ -361,7 +369,7 @@ function readRule(given: Given, { say, askTimeoutMaxMs }: Reading): Read {
         ...(given.diff && { diff: given.diff }),
         ...(about && { about }),
       };
-      return { type: "approve", rule: name, version, title, digest, audience, timeoutMs, redact, risk, ...more };
+      return { type: "approve", rule: name, version, title, ...bound, audience, timeoutMs, redact, risk, ...more };
     },
   };
 }
@@ -477,11 +485,24 @@ function judged(condition: Condition, { args, ...input }: Input): ReturnType<Con
   return args ? condition({ args, ...input }) : { problem: "the tool fills in too much of the arguments by its schema" };
 }
 
+type Bound = Required<Pick<Extract<Decision, { readonly type: "approve" }>, "digest" | "listed">>;
+
 /** What the tool takes says which defaults it has, so they are bound with it. */
-function boundTo(ruled: string, called: Called, args: JsonObject, { principal, person, tenant }: Caller): string {
-  const { name, version, description } = called;
-  const takes = called.kind === "tool" ? called.inputSchema : called.arguments;
-  return hash("sha256", canonicalJson([ruled, name, version, description, takes, args, principal, person, tenant]), "base64url");
+function boundTo(
+  ruled: string,
+  { called, args, caller }: { readonly called: Called; readonly args: JsonObject; readonly caller: Caller },
+): Bound {
+  const { principal, person, tenant } = caller;
+  const { name, version, title, description } = called;
+  const [takes, annotations] = called.kind === "tool" ? [called.inputSchema, called.annotations] : [called.arguments];
+  return {
+    digest: digestOf([ruled, name, version, description, takes, args, principal, person, tenant]),
+    listed: digestOf([title, annotations]),
+  };
+}
+
+function digestOf(content: readonly unknown[]): string {
+  return hash("sha256", canonicalJson(content), "base64url");
 }
 
 function versionOf(content: unknown): string {

@@ -154,6 +154,7 @@ describe("a standing approval does not let pass", () => {
   test.each<[string, Partial<Tool>]>([
     ["another tool", { name: "wire_all" }],
     ["a tool that says something else of itself", { description: "Sends money twice." }],
+    ["a tool that says that it is not to be repeated", { annotations: { idempotentHint: false } }],
     ["a new version", { version: "2" }],
     ["a tool that takes something else", { inputSchema: { type: "object", properties: { iban: {}, amount: {}, all: {} } } }],
   ])("%s", async (_, change) => {

@@ -2,6 +2,7 @@
  * Approvals for later calls, if the rule allows them: whoever approves a call may let the same call pass for a while. "The same" is the digest of the decision
  * (rules.ts, R2): the rule, the tool as it is listed, its version, the exact arguments and the caller.
  */
+import { hash } from "node:crypto";
 import {
   DEFAULT_TENANT,
   type Duration,
@@ -55,9 +56,9 @@ export function standingMs(content: Readonly<Record<string, unknown>> | undefine
   return Math.min(parseDuration(chosen as Duration), standing.forMs);
 }
 
-/** Of the digest that the approval is for; it is shown to people, and part of a key. */
-export function standingId({ digest }: Pick<Approve, "digest">): string {
-  return digest.slice(0, 22);
+/** Of what the approval is for; it is shown to people, and part of a key. */
+export function standingId({ digest, listed = "" }: Pick<Approve, "digest" | "listed">): string {
+  return hash("sha256", `${digest} ${listed}`, "base64url").slice(0, 22);
 }
 
 export async function useStanding(

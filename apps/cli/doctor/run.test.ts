@@ -144,6 +144,18 @@ describe("the doctor", () => {
     ]);
   });
 
+  test("advises about names in rules that fit no tool", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "parley-doctor-"));
+    onTestFinished(() => rm(directory, { recursive: true }));
+    const rules = join(directory, "rules.yaml");
+    const found = async (tool: string) => {
+      await writeFile(rules, `default: allow\nrules: [{ name: a, tools: [${tool}], action: deny }]\n`);
+      return (await checkUp({ PARLEY_TOOLS: "@parley/gallery", PARLEY_RULES: rules })).filter(({ about }) => about === "rules");
+    };
+    expect(await found("book_dinner")).toEqual([{ level: "fine", about: "rules", says: rules }]);
+    expect(await found("book_diner")).toMatchObject([{ level: "advice", says: expect.stringContaining('rule a: "book_diner" fits none') }]);
+  });
+
   test("reads settings from files, and names the files that cannot be read", async () => {
     const directory = await mkdtemp(join(tmpdir(), "parley-doctor-"));
     onTestFinished(() => rm(directory, { recursive: true }));

@@ -14,6 +14,7 @@ import { contentFindings } from "./check-content.ts";
 import { placeFindings } from "./check-place.ts";
 import { upstreamFindings } from "./check-upstreams.ts";
 import { type HasTool, versionFindings } from "./check-versions.ts";
+import { namesThatFitNothing } from "../deployment/names-in-rules.ts";
 import { misspelt } from "../deployment/misspelt-settings.ts";
 import { ofUpstreams } from "../deployment/is-from-upstream.ts";
 import { counted } from "../terminal/counted.ts";
@@ -49,6 +50,7 @@ export async function checkUp(given: NodeJS.ProcessEnv): Promise<Finding[]> {
     ...(areSettingsFine ? await contentFindings(settings, { isRedisServing: isServing }) : []),
     ...(isServing && loaded.catalogue ? await versionFindings(environment, hasTool(loaded.catalogue, environment)) : []),
     ...(areSettingsFine ? await upstreamFindings(environment["PARLEY_UPSTREAMS"], environment) : []),
+    ...(areSettingsFine && loaded.catalogue ? await rules(environment) : []),
     await port(settings),
     loaded.finding,
   ];
@@ -119,6 +121,15 @@ function misspeltSettings(environment: NodeJS.ProcessEnv): Finding[] {
     says: `${name} is not a setting, and is ignored`,
     cure: `If you mean ${meant}, rename it.`,
   }));
+}
+
+async function rules(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
+  const { PARLEY_RULES: file } = environment;
+  if (!file) return [];
+  const about = "rules";
+  const found = await namesThatFitNothing(openRulesFile(file).current(), environment);
+  const cure = "Correct the name in PARLEY_RULES, or ignore this until the tool is there.";
+  return found.length === 0 ? [{ level: "fine", about, says: file }] : found.map((says) => ({ level: "advice", about, says, cure }));
 }
 
 async function redis(environment: NodeJS.ProcessEnv): Promise<Finding[]> {

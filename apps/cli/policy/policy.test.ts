@@ -24,9 +24,37 @@ afterEach(() => vi.restoreAllMocks());
 
 const COMMON = { file, args: "{}", caller: "ada" };
 
-test("the page's file is valid", () => {
-  checkPolicy({ file });
+test("the page's file is valid", async () => {
+  await checkPolicy({ file });
   expect(printed).toMatch(/parley\.rules\.yaml is valid, version [\w-]{16}\n$/);
+});
+
+test("names that fit no tool are said where it is known which tools there are, as warnings", async () => {
+  const misspelt = join(directory, "misspelt.yaml");
+  writeFileSync(
+    misspelt,
+    "default: allow\nrules: [{ name: a, tools: [book_diner, book_*, files_reed], prompts: [breif], action: deny }]\n",
+  );
+  const checked = async (environment: Readonly<Record<string, string>>) => {
+    for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
+    printed = "";
+    await checkPolicy({ file: misspelt, json: true });
+    vi.unstubAllEnvs();
+    return (JSON.parse(printed) as { warnings: string[] }).warnings;
+  };
+  const upstreams = join(directory, "upstreams.json");
+  writeFileSync(upstreams, JSON.stringify({ upstreams: [{ name: "files", command: "true" }] }));
+  const own = [
+    expect.stringMatching(/^rule a: "book_diner" fits none of the known tools \(\d+\)$/),
+    expect.stringMatching(/^rule a: "breif" fits none of the known prompts \(\d+\)$/),
+  ];
+  const reed = expect.stringContaining('"files_reed" fits none');
+  expect(await checked({ PARLEY_TOOLS: "", PARLEY_UPSTREAMS: "" })).toEqual([]);
+  expect(await checked({ PARLEY_TOOLS: "@parley/gallery", PARLEY_UPSTREAMS: "" })).toEqual([own[0], reed, own[1]]);
+  expect(await checked({ PARLEY_TOOLS: "@parley/gallery", PARLEY_UPSTREAMS: upstreams })).toEqual(own);
+  expect(await checked({ PARLEY_TOOLS: "./nowhere.ts", PARLEY_UPSTREAMS: "" })).toEqual([
+    expect.stringMatching(/^names of tools are not checked: .*nowhere/),
+  ]);
 });
 
 test("the page's command prints what the page says", async () => {
@@ -124,7 +152,7 @@ test("the page's other rules are valid, and depend on the caller's groups as it 
   writeFileSync(members, `default: deny\n${rules}`);
   const edits = join(directory, "edits.yaml");
   writeFileSync(edits, `default: deny\n${others[1]}`);
-  checkPolicy({ file: edits });
+  await checkPolicy({ file: edits });
   printed = "";
   await explainPolicy("refund", { ...COMMON, file: members, groups: "staff, finance" });
   await explainPolicy("refund", { ...COMMON, file: members, roles: "finance" });
@@ -135,6 +163,6 @@ test("what is wrong with the options is said", async () => {
   await expect(explainPolicy("x", { ...COMMON, args: "{" })).rejects.toThrow("--args is not JSON: {");
   await expect(explainPolicy("x", { ...COMMON, args: "[]" })).rejects.toThrow("--args must be an object");
   vi.stubEnv("PARLEY_RULES", "");
-  expect(() => checkPolicy({})).toThrow("no file with rules: give one with --file, or set PARLEY_RULES");
+  await expect(checkPolicy({})).rejects.toThrow("no file with rules: give one with --file, or set PARLEY_RULES");
   vi.unstubAllEnvs();
 });

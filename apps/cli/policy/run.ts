@@ -3,6 +3,7 @@ import { openRulesFile, type RuleAbout } from "@parley/approvals";
 import { assuranceText, type Audience, type JsonObject, membershipOf, type Prompt, type Tool } from "@parley/core";
 import { toolModules } from "@parley/node";
 import { loadCatalogue } from "@parley/sdk";
+import { namesThatFitNothing } from "../deployment/names-in-rules.ts";
 import { counted } from "../terminal/counted.ts";
 import { clean, cleanLine, print, printJson } from "../terminal/terminal.ts";
 import { listed } from "../terminal/listed.ts";
@@ -23,11 +24,16 @@ export interface ExplainCommand extends PolicyCommand {
 }
 
 /** Throws RulesError with all problems. */
-export function checkPolicy({ file, json }: PolicyCommand): void {
+export async function checkPolicy({ file, json }: PolicyCommand): Promise<void> {
   const path = fileOf(file);
-  const { version, isDryRun } = openRulesFile(path).current();
-  if (json) printJson({ file: path, valid: true, version, dryRun: isDryRun });
-  else print(`${path} is valid, version ${version}${isDryRun ? "; a dry run: it stops nothing" : ""}`);
+  const rules = openRulesFile(path).current();
+  const { version, isDryRun } = rules;
+  const warnings = await namesThatFitNothing(rules, process.env).catch((error: Error) => [
+    `names of tools are not checked: ${cleanLine(error.message)}`,
+  ]);
+  if (json) return printJson({ file: path, valid: true, version, dryRun: isDryRun, warnings });
+  print(`${path} is valid, version ${version}${isDryRun ? "; a dry run: it stops nothing" : ""}`);
+  for (const warning of warnings) print(`warning: ${warning}`);
 }
 
 export async function explainPolicy(

@@ -40,6 +40,8 @@ export interface Offer extends Catalogues {
   isUpstreams(kind: "tool" | "prompt", name: string): boolean;
   /** The upstream whose tool or prompt it is. */
   upstreamOf(kind: "tool" | "prompt", name: string): Upstream | undefined;
+  /** How names begin of what upstreams offer that have listed nothing yet. */
+  unlisted(): readonly string[];
   /** Replaces the upstreams. Resolves when what they list is offered. */
   replace(upstreams: readonly Upstream[]): Promise<void>;
   close(): void;
@@ -221,6 +223,7 @@ export async function createOffer({
     isUpstreams,
     // No prefix is the beginning of another one.
     upstreamOf: (kind, name) => (isUpstreams(kind, name) ? upstreams.find(({ prefix }) => name.startsWith(prefix)) : undefined),
+    unlisted: () => upstreams.filter(({ name }) => !known.has(name)).map(({ prefix }) => prefix),
     replace(given) {
       const before = new Map(upstreams.map(({ name, fingerprint }) => [name, fingerprint]));
       const stays = new Set(given.filter(({ name, fingerprint }) => before.get(name) === fingerprint).map(({ name }) => name));
