@@ -14,7 +14,8 @@ import { markName } from "./tools.ts";
 export interface Stored {
   /** The one task with that marker; undefined while there is none. Throws an Error when there are several: the tool was called twice. */
   taskOf(marker: string): Promise<Task | undefined>;
-  /** `given`: answers that people gave and that no scenario ends with. */
+  load(taskId: string): Promise<Task | undefined>;
+  /** `given`: answers that people gave and that no scenario ends with. Of those who do not own the task, the fingerprint is also of who they are, and when. */
   endOf(task: Task, given?: readonly object[]): Promise<EndState>;
   close(): Promise<void>;
 }
@@ -64,6 +65,8 @@ export async function openStored({ url, prefix, redis, keys }: TestRedis): Promi
       if (more.length > 0) throw new Error(`${marker} has ${more.length + 1} tasks`);
       return id === undefined ? undefined : await store.load(id);
     },
+
+    load: (taskId) => store.load(taskId),
 
     async endOf(task, given = []) {
       const lines = await linesOf(task.id);

@@ -1,6 +1,6 @@
 /**
- * A server that knows nothing of approvals, behind rules: reads pass, moves wait for a colleague, and what nobody may do is refused. Two front ends
- * behind a proxy, two workers, official clients with and without tasks, and every worker killed while a call waits.
+ * Servers that know nothing of approvals, behind rules: reads pass, moves wait for a colleague, and what nobody may do is refused. Two front ends
+ * behind a proxy, two workers, official clients of every dialect, and every worker killed while a call waits.
  */
 import { existsSync } from "node:fs";
 import { mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
@@ -13,21 +13,32 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { rpc } from "../../apps/server/client.fixture.ts";
 import type { Front } from "../../apps/server/deployment.fixture.ts";
 import { createClient } from "../../bench/client.ts";
+import { tasks2025, tasks2026 } from "../dialects/clients/ext-tasks.ts";
+import { blocking, experimentalTasks } from "../dialects/clients/sdk-v1.ts";
+import { blockingV2, inputRequired } from "../dialects/clients/sdk-v2.ts";
+import { toolsOnly } from "../dialects/clients/tools-only.ts";
+import type { Dialect, Told } from "../dialects/dialect.ts";
+import { openStored } from "../dialects/end-state.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { type Issuer, startIssuer } from "../support/issuer.ts";
 import { keysOf, openLook } from "../support/look.ts";
+import { startProxy } from "../support/proxy.ts";
 import { until } from "../support/until.ts";
 import { writeUpstreams } from "../support/upstream.ts";
 
 const PUBLIC_URL = "http://parley.example";
-const FILESYSTEM = join(import.meta.dirname, "../../node_modules/@modelcontextprotocol/server-filesystem/dist/index.js");
+const SERVERS = join(import.meta.dirname, "../../node_modules/@modelcontextprotocol");
+const FILESYSTEM = join(SERVERS, "server-filesystem/dist/index.js");
+const EVERYTHING = join(SERVERS, "server-everything/dist/index.js");
 const RULES = `
 default: deny
 rules:
   - { name: etc, title: Writing to etc, tools: [files_write_file], when: "args.path.contains('/etc/')", action: deny, reason: Nobody writes to etc. }
   - { name: moves, title: Moving files, tools: [files_move_file], action: approve, by: { groups: [operations] }, not: caller, diff: caller, standing: { for: 1h, uses: 1 } }
   - { name: lists, title: Listing, tools: [files_list_directory], action: approve, by: { groups: [operations] }, not: caller, tests: { share: 0.2, change: [{ path: / }] } }
-  - { name: rest, tools: [files_*], action: allow }
+  - { name: sums, title: Adding, tools: [all_get-sum], action: approve, by: { groups: [operations] }, not: caller }
+  - { name: environment, title: Reading the environment, tools: [all_get-env], action: deny, reason: It has secrets. }
+  - { name: rest, tools: [files_*, all_echo], action: allow }
 `;
 
 let directory: string;
@@ -40,7 +51,10 @@ beforeAll(async () => {
   directory = await realpath(await mkdtemp(join(tmpdir(), "parley-approvals-")));
   files = await realpath(await mkdtemp(join(tmpdir(), "parley-approved-")));
   issuer = await startIssuer({ audience: `${PUBLIC_URL}/mcp` });
-  const upstreams = await writeUpstreams(directory, [{ name: "files", command: process.execPath, args: [FILESYSTEM, files] }]);
+  const upstreams = await writeUpstreams(directory, [
+    { name: "files", command: process.execPath, args: [FILESYSTEM, files] },
+    { name: "all", command: process.execPath, args: [EVERYTHING, "stdio"] },
+  ]);
   const rules = join(directory, "rules.yaml");
   await writeFile(rules, RULES);
   deployment = await startDeployment({
@@ -71,7 +85,7 @@ const headers = (who: string) => ({ authorization: `Bearer ${tokens[who]}`, "con
 const api = (path: string) => new URL(`/api/v1/asks${path}`, deployment.url);
 
 interface Listed {
-  readonly asks: readonly { readonly taskId: string; readonly key: string }[];
+  readonly asks: readonly { readonly taskId: string; readonly key: string; readonly tool: string }[];
 }
 
 async function asksOf(who: string): Promise<Listed["asks"]> {
@@ -248,3 +262,85 @@ test("calls are followed by tests of those who approve, which workers make, whic
   for (const each of calls) await client.cancel(each);
   client.close();
 });
+
+/** What each client is told, and what is stored of the calls about which a colleague was asked. */
+const ENDS = {
+  allowed: { text: "Echo: hello", isError: false },
+  denied: {
+    text: "The call of all_get-env was refused (Reading the environment). It has secrets. Calling it again with these arguments will be refused again.",
+    isError: true,
+    structuredContent: { denied: { tool: "all_get-env", rule: "environment", reason: "It has secrets.", again: "never" } },
+  },
+  accept: { text: "The sum of 19 and 23 is 42.", isError: false },
+  decline: {
+    text: "The call of all_get-sum was refused (Adding). The person who was asked refused it. Do not call it again unchanged.",
+    isError: true,
+    structuredContent: {
+      denied: { tool: "all_get-sum", rule: "sums", reason: "The person who was asked refused it.", again: "changed" },
+    },
+  },
+};
+
+test("every dialect comes to the same ends with a server that nobody changed: a yes, a no, what passes, and what nobody may do", async () => {
+  const stored = await openStored(deployment.redis);
+  const proxy = await startProxy(
+    deployment.frontEnds.map(({ url }) => url),
+    { headers: { authorization: `Bearer ${tokens["ann"]}` } },
+  );
+  const waits = <Value>() => new Promise<Value>(() => undefined);
+  const heard: string[] = [];
+  const call = (dialect: Dialect, tool: string, args: Readonly<Record<string, string | number>>): Promise<Told> =>
+    dialect.run({
+      url: `${proxy.url}/mcp`,
+      tool,
+      args,
+      meanwhile: undefined,
+      // Whose user is not asked is told, in words, whose yes is missing and where it is given.
+      respond({ message }) {
+        heard.push(message);
+        return waits();
+      },
+      asked: waits(),
+      closed: () => waits(),
+      cut: () => waits(),
+      vanish: () => waits(),
+      back: () => undefined,
+    });
+  const asked = async () => (await asksOf("bob")).find(({ tool }) => tool === "all_get-sum");
+  /** The ends of a call about which bob is asked. */
+  async function decided(dialect: Dialect, action: "accept" | "decline") {
+    const called = call(dialect, "all_get-sum", { a: 19, b: 23 });
+    const ask = await until(asked);
+    expect(await reply("bob", ask, action)).toBe(200);
+    const told = await called;
+    const task = await until(() => stored.load(ask.taskId));
+    const { answers: _, ...end } = await stored.endOf(task);
+    return { told, stored: end };
+  }
+  const table: Record<string, unknown> = {};
+  for (const dialect of [blocking, experimentalTasks, blockingV2("2025-06-18"), inputRequired, tasks2026, tasks2025, ...toolsOnly]) {
+    table[dialect.name] = {
+      allowed: await call(dialect, "all_echo", { message: "hello" }),
+      denied: await call(dialect, "all_get-env", {}),
+      accept: await decided(dialect, "accept"),
+      decline: await decided(dialect, "decline"),
+    };
+  }
+  await Promise.all([proxy.close(), stored.close()]);
+  // A task of 2025-11-25 whose result is an error has failed, and its clients say so in words of their own.
+  const saysItself = [experimentalTasks.name, tasks2025.name];
+  const endsOf = (name: string) => {
+    const refused = (told: object) => (saysItself.includes(name) ? { failed: expect.stringMatching(/refused|failed/) } : told);
+    const asStored = ({ text, isError }: (typeof ENDS)["accept"]) => ({ status: "completed", outcome: { text, isError }, openAsks: [] });
+    const { allowed, denied, accept, decline } = ENDS;
+    return {
+      allowed,
+      denied: refused(denied),
+      accept: { told: accept, stored: asStored(accept) },
+      decline: { told: refused(decline), stored: asStored(decline) },
+    };
+  };
+  expect(table).toEqual(Object.fromEntries(Object.keys(table).map((name) => [name, endsOf(name)])));
+  expect(proxy.counts.every((count) => count > 20)).toBe(true);
+  expect(heard).toEqual(Array.from({ length: 4 }, () => expect.stringMatching(/^Adding: approve this call of "Get Sum Tool"\?/)));
+}, 120_000);

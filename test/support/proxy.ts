@@ -20,9 +20,11 @@ export interface Proxy {
 export interface ProxyOptions {
   /** A health check: a front end that it does not vouch for is passed over, unless it vouches for none. Without it each has its turn. */
   readonly serves?: (index: number) => boolean;
+  /** Added to every request, such as the token of a client that knows none. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
-export async function startProxy(targets: readonly string[], { serves = () => true }: ProxyOptions = {}): Promise<Proxy> {
+export async function startProxy(targets: readonly string[], { serves = () => true, headers = {} }: ProxyOptions = {}): Promise<Proxy> {
   const agent = new Agent({ keepAlive: true });
   const counts = targets.map(() => 0);
   let turn = 0;
@@ -39,7 +41,7 @@ export async function startProxy(targets: readonly string[], { serves = () => tr
     const index = next();
     counts[index]! += 1;
     if (incoming.method === "GET") gets += 1;
-    forward(incoming, outgoing, new URL(targets[index]!), agent);
+    forward(incoming, outgoing, { target: new URL(targets[index]!), agent, added: headers });
   });
   // Streams of clients may be silent for as long as they like.
   server.requestTimeout = 0;
@@ -72,8 +74,15 @@ export async function startProxy(targets: readonly string[], { serves = () => tr
   };
 }
 
-function forward(incoming: IncomingMessage, outgoing: ServerResponse, target: URL, agent: Agent): void {
-  const { method, url: path, headers } = incoming;
+interface Forwarding {
+  readonly target: URL;
+  readonly agent: Agent;
+  readonly added: Readonly<Record<string, string>>;
+}
+
+function forward(incoming: IncomingMessage, outgoing: ServerResponse, { target, agent, added }: Forwarding): void {
+  const { method, url: path } = incoming;
+  const headers = { ...incoming.headers, ...added };
   const onward = request({ agent, hostname: target.hostname, port: target.port, method, path, headers });
   onward.on("response", (response) => {
     outgoing.writeHead(response.statusCode ?? 502, response.headers);
