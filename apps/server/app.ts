@@ -246,14 +246,23 @@ export async function buildApp(deps: AppDeps): Promise<App> {
     });
   });
   const { oauth, visitors } = pages;
+  // Without a login everyone is the same person, and nothing is kept.
+  const hasAccounts = oauth !== undefined && services.grants !== undefined && visitors.ticket === undefined;
+  const hasApprovals = services.standing !== undefined && visitors.ticket === undefined;
   await register("inbox", async (scope) => {
     securityHeaders(scope, PAGE_HEADERS);
     servedHost(scope, trusted);
     visited(scope, visitors, log);
-    inboxRoute(scope, { frontEnd, addresses, signatures: signatures(keys), visitors, titleOf, onward });
+    inboxRoute(scope, {
+      frontEnd,
+      addresses,
+      signatures: signatures(keys),
+      visitors,
+      titleOf,
+      onward,
+      others: { hasAccounts, hasApprovals },
+    });
   });
-  // Without a login everyone is the same person, and nothing is kept.
-  const hasAccounts = services.grants !== undefined && visitors.ticket === undefined;
   if (oauth && hasAccounts) {
     await register("accounts", async (scope) => {
       securityHeaders(scope, PAGE_HEADERS);
@@ -262,7 +271,6 @@ export async function buildApp(deps: AppDeps): Promise<App> {
       accountsRoute(scope, { frontEnd, addresses, signatures: signatures(keys), visitors, oauth });
     });
   }
-  const hasApprovals = services.standing !== undefined && visitors.ticket === undefined;
   if (hasApprovals) {
     await register("approvals", async (scope) => {
       securityHeaders(scope, PAGE_HEADERS);

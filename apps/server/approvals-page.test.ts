@@ -150,15 +150,22 @@ test("it says how people decide, to operators alone", async () => {
   for (const who of ["ann", "bob"]) expect((await look(here, who)).text).not.toMatch(/deletes|5 seconds/);
 });
 
-test("the page at / leads there where approvals can hold for later calls and people log in, and nowhere else is there such a page", async () => {
-  const home = async ({ url }: Front) => (await fetch(new URL("/", url), { headers: { accept: "text/html" } })).text();
+test("the page at / and the inbox lead there where approvals can hold for later calls and people log in, and nowhere else is there such a page", async () => {
+  const headers = { accept: "text/html", "x-principal": "ann" };
+  const page = async ({ url }: Front, path: string, language = "en") =>
+    (await fetch(new URL(path, url), { headers: { ...headers, "accept-language": language } })).text();
+  const home = (front: Front) => page(front, "/");
   const { here } = await subject();
-  expect(await home(here)).toContain('<a href="approvals">Approvals for later calls</a>');
+  const link = '<a href="approvals">Approvals for later calls</a>';
+  expect(await home(here)).toContain(link);
+  expect(await page(here, "/inbox")).toContain(link);
+  expect(await page(here, "/inbox", "de")).toContain('<a href="approvals">Freigaben für spätere Aufrufe</a>');
   const { fronts } = await deploy({
     catalogue: catalogue([defineTool({ name: "idle", run: () => "" })]),
     fronts: 1,
     standing: createMemoryStandingApprovals(),
   });
   expect(await home(fronts[0]!)).not.toContain('href="approvals"');
+  expect(await page((await subject({ standing: undefined as never })).here, "/inbox")).not.toContain('href="approvals"');
   expect((await fetch(new URL("/approvals", fronts[0]!.url))).status).toBe(404);
 });

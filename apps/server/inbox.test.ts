@@ -194,6 +194,19 @@ test.each([
   expect(text).toMatch(new RegExp(`href="inbox\\?order=${order}&amp;ask=`));
 });
 
+test("unless one chooses another order, the list is in that of the times that it shows: when an answer is wanted, or else when the question closes", async () => {
+  const { open } = await asked([
+    ["pay", { message: "Long", group: "finance", timeout: "3 days" }],
+    ["pay", { message: "Wanted", group: "finance", timeout: "9 days", dueMs: 86_400_000 }],
+    ["pay", { message: "Soon", group: "finance", timeout: "2 days" }],
+  ]);
+  const { text } = await open("", "bob");
+  expect(listed(text)).toEqual(["Wanted", "Soon", "Long"]);
+  const times = [...text.matchAll(/<li data-ask[^]*?data-until="(\d+)"/g)].map(([, ms]) => Number(ms));
+  expect(times).toEqual(times.toSorted((one, other) => one - other));
+  expect(text).toContain('<option value="due" selected>');
+});
+
 test("filters narrow the list and are kept by its links; what is no filter filters nothing", async () => {
   const { open } = await asked([
     ["pay", { message: "Urgent?", group: "finance", priority: "urgent" }],
@@ -210,7 +223,7 @@ test("filters narrow the list and are kept by its links; what is no filter filte
   expect(await of("?priority=constructor&from=x&closes=year&closes=day")).toEqual(["Soon?", "Today?", "Urgent?"]);
   const { text } = await open("?priority=high&closes=day", "bob");
   expect(text).toContain('data-view="High · Within a day"');
-  expect(text).toMatch(/href="inbox\?priority=high&amp;closes=day&amp;order=deadline&amp;ask=/);
+  expect(text).toMatch(/href="inbox\?priority=high&amp;closes=day&amp;order=due&amp;ask=/);
   const counted = async (query: string) => /id="count" role="status">([^<]*)/.exec((await open(query, "bob")).text)?.[1];
   expect([await counted(""), await counted("?priority=low"), await counted("?priority=high"), await counted("?closes=day")]).toEqual([
     "3 questions wait for you",
@@ -239,7 +252,7 @@ test("an item of the list is headed by the first line, and marks its priority, t
 test("the chosen question is beside the list, and its form goes to its page", async () => {
   const { open, taskIds, there } = await asked(FOUR);
   const { text } = await open(`?ask=${taskIds[0]}/it`, "bob");
-  expect(text).toMatch(new RegExp(`href="inbox\\?order=deadline&amp;ask=${taskIds[0]}%2Fit" aria-current="true"`));
+  expect(text).toMatch(new RegExp(`href="inbox\\?order=due&amp;ask=${taskIds[0]}%2Fit" aria-current="true"`));
   const action = /<form [^>]*method="post" action="([^"]+)"/.exec(text)?.[1] ?? "";
   const sent = await fetch(new URL(action, there.url), {
     method: "POST",

@@ -62,7 +62,7 @@ import { answeredPage } from "./answered-view.ts";
 import { answerTogether, type Batch, BATCH_MAX, gather } from "./batch.ts";
 import { batchView, type BatchView, receiptsView, type ReceiptsView } from "./batch-view.ts";
 import { createTellChanges } from "./changes.ts";
-import { type Chosen, INBOX_ORDERS, inboxPage, isOverdue, type ListAddress } from "./view.ts";
+import { type Chosen, INBOX_ORDERS, inboxPage, isOverdue, type ListAddress, type OtherPages } from "./view.ts";
 
 export interface InboxRoute {
   readonly frontEnd: FrontEnd;
@@ -71,6 +71,7 @@ export interface InboxRoute {
   readonly visitors: Visitors;
   readonly titleOf: TitleOf;
   readonly onward: Onward;
+  readonly others: OtherPages;
 }
 
 /** Below the list, so that a proxy that serves one serves both. */
@@ -82,7 +83,8 @@ const BATCH_BYTES_MAX = 2 * FORM_BYTES_MAX;
 /** Questions per page. */
 export const INBOX_PAGE = 50;
 
-export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signatures, visitors, titleOf, onward }: InboxRoute): void {
+export function inboxRoute(scope: FastifyInstance, served: InboxRoute): void {
+  const { frontEnd, addresses, signatures, visitors, titleOf, onward, others } = served;
   const { services } = frontEnd;
   formBodies(scope, BATCH_BYTES_MAX);
   const tellChanges = createTellChanges(frontEnd);
@@ -141,6 +143,7 @@ export function inboxRoute(scope: FastifyInstance, { frontEnd, addresses, signat
         nowMs: scripted.nowMs,
         titleOf,
         changes: hasChanges(request) ? CHANGES_PATH.slice(1) : undefined,
+        others,
       }),
     );
   });
@@ -324,7 +327,7 @@ function addressIn(request: FastifyRequest): ListAddress {
     cursor,
     ticket,
     batch: batchIn(request),
-    order: INBOX_ORDERS.find((each) => each === order) ?? "deadline",
+    order: INBOX_ORDERS.find((each) => each === order) ?? INBOX_ORDERS[0],
     snoozed: textIn(request, "snoozed") === "only" ? "only" : undefined,
     // What is none of these filters nothing, as an address without it.
     priority: PRIORITIES.find((each): each is Priority => each === priority),

@@ -7,8 +7,8 @@ import { type Html, markup, page, say, type Scripted } from "../asks/html.ts";
 import { moment, timeTag } from "../asks/moment.ts";
 import { headline, toText } from "../asks/question-view.ts";
 
-/** The first unless another is chosen. */
-export const INBOX_ORDERS = ["deadline", "due", "priority", "oldest"] as const;
+/** The first unless another is chosen: that of the times that the list shows. */
+export const INBOX_ORDERS = ["due", "deadline", "priority", "oldest"] as const;
 
 /** What the address of a list says. Everything is optional, and is kept by the links of the page. */
 export interface ListAddress {
@@ -44,6 +44,13 @@ export interface InboxView {
   readonly titleOf: TitleOf;
   /** Address of the stream of changes, from the page. Undefined if there are none to tell. */
   readonly changes: string | undefined;
+  readonly others: OtherPages;
+}
+
+/** Further pages of a person, if there are any. */
+export interface OtherPages {
+  readonly hasAccounts: boolean;
+  readonly hasApprovals: boolean;
 }
 
 export interface Chosen {
@@ -59,7 +66,7 @@ export function idOf({ taskId, key }: Pick<AskSummary, "taskId" | "key">): strin
   return `${taskId}/${key}`;
 }
 
-export function inboxPage({ reader, address, list, count, nowMs, chosen, account, scripted, titleOf, changes }: InboxView): string {
+export function inboxPage({ reader, address, list, count, nowMs, chosen, account, scripted, titleOf, changes, others }: InboxView): string {
   const { inbox } = reader.texts;
   const view = viewText(reader.texts, address);
   const picked = new Set(address.batch);
@@ -72,7 +79,7 @@ export function inboxPage({ reader, address, list, count, nowMs, chosen, account
       scripted,
     },
     markup`<a class="skip" href="#ask">${inbox.skip}</a>
-<header class="bar"><h1>${inbox.title}</h1><p class="quiet" id="count" role="status">${counted}</p><button id="keys-open" type="button" aria-keyshortcuts="?" hidden>${reader.texts.keys.open} <kbd aria-hidden="true">?</kbd></button>${menu(inbox, account, changes !== undefined)}</header>
+<header class="bar"><h1>${inbox.title}</h1><p class="quiet" id="count" role="status">${counted}</p><button id="keys-open" type="button" aria-keyshortcuts="?" hidden>${reader.texts.keys.open} <kbd aria-hidden="true">?</kbd></button>${menu(reader.texts, account, { ...others, hasAnswered: changes !== undefined })}</header>
 <main class="inbox${chosen ? " has-ask" : ""}"${changes === undefined ? undefined : markup` data-changes="${changes}"`}>
 <section class="inbox-list" id="list" aria-label="${inbox.list}" tabindex="0">
 <div class="search" id="search" hidden><label for="q">${inbox.search}</label><input id="q" type="search" autocomplete="off" spellcheck="false" aria-keyshortcuts="/"><p class="quiet" id="none-found" role="status" data-none="${inbox.noneFound}"></p></div>
@@ -91,9 +98,18 @@ ${keysSheet(reader.texts)}`,
 }
 
 /** What is needed now and then, so that the header of a phone is one line. */
-function menu({ menu: name, answered }: Words, account: Html | undefined, hasAnswered: boolean): Html | undefined {
-  if (!account && !hasAnswered) return undefined;
-  return markup`<details class="menu"><summary>${name}</summary><nav aria-label="${name}">${hasAnswered ? markup`<a href="inbox/answered">${answered}</a>` : undefined}${account}</nav></details>`;
+function menu(
+  { inbox, accounts, approvals }: Reader["texts"],
+  account: Html | undefined,
+  { hasAnswered, hasApprovals, hasAccounts }: OtherPages & { readonly hasAnswered: boolean },
+): Html | undefined {
+  const links = [
+    ...(hasAnswered ? [markup`<a href="inbox/answered">${inbox.answered}</a>`] : []),
+    ...(hasApprovals ? [markup`<a href="approvals">${approvals.title}</a>`] : []),
+    ...(hasAccounts ? [markup`<a href="accounts">${accounts.title}</a>`] : []),
+  ];
+  if (!account && links.length === 0) return undefined;
+  return markup`<details class="menu"><summary>${inbox.menu}</summary><nav aria-label="${inbox.menu}">${links}${account}</nav></details>`;
 }
 
 /** Shown by the script alone. */
@@ -180,8 +196,8 @@ ${select("from", inbox.from, from, [
   ["others", inbox.fromOthers],
 ])}
 ${select("order", inbox.order, order, [
-  ["deadline", inbox.byDeadline],
   ["due", inbox.byDue],
+  ["deadline", inbox.byDeadline],
   ["priority", inbox.byPriority],
   ["oldest", inbox.byAge],
 ])}
@@ -201,7 +217,7 @@ function empty({ texts }: Reader, address: ListAddress): Html {
   const { cursor, ticket } = address;
   if (viewText(texts, address) === "" && cursor === undefined)
     return markup`<p class="nothing"><strong>${inbox.none}</strong><br>${inbox.noneNote}</p>`;
-  return markup`<p class="nothing">${inbox.noneMatch} <a href="${linkTo({ order: "deadline", ticket })}">${inbox.clear}</a></p>`;
+  return markup`<p class="nothing">${inbox.noneMatch} <a href="${linkTo({ order: INBOX_ORDERS[0], ticket })}">${inbox.clear}</a></p>`;
 }
 
 interface ItemView extends Pick<InboxView, "reader" | "address" | "nowMs" | "titleOf"> {

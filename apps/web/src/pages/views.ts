@@ -16,9 +16,7 @@ interface View {
 
 /** The parts of an address that say what is listed, always in the same order. */
 function queryOf(from: URLSearchParams): string {
-  const parts = FILTERS.map((name) => [name, from.get(name) ?? ""]).filter(
-    ([name, value]) => value && `${name}=${value}` !== "order=deadline",
-  );
+  const parts = FILTERS.map((name) => [name, from.get(name) ?? ""]).filter(([name, value]) => value && `${name}=${value}` !== "order=due");
   return new URLSearchParams(parts).toString();
 }
 
