@@ -2,19 +2,20 @@
 import { globSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
-import { ParleyError } from "@parley/core";
+import { ParleyError, sweep } from "@parley/core";
 import { catalogue, type Context, defineTool } from "@parley/sdk";
 import { PAGES_STYLE, SCRIPT_DIRECTORY } from "@parley/web";
 import type { Browser, Page, Request } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { rpc } from "../../apps/server/client.fixture.ts";
-import { callerNamed, deploy, type Front } from "../../apps/server/deployment.fixture.ts";
+import { callerNamed, type Deploy, deploy, type Front } from "../../apps/server/deployment.fixture.ts";
 import { FORM_BYTES_MAX } from "../../apps/server/routes/asks/route.ts";
 import { findNothing } from "../support/axe.ts";
 import { startBalancer } from "../support/balancer.ts";
 import { describedAs, findChromium, heardOn, sendsAtOnce, startChromium } from "../support/chromium.ts";
 import { until } from "../support/until.ts";
+import { openRedis } from "../contract/open-redis.ts";
 
 const command = findChromium();
 if (command === undefined) console.log("inbox.e2e.test.ts: no Chromium here, so no browser; apt-get install chromium");
@@ -98,8 +99,12 @@ const asking = catalogue([
   ),
 ]);
 
-const deployed = () =>
+/** Members by group. A test may take somebody out. */
+const MEMBERS = { finance: new Set(["bob", "carol"]), board: new Set(["erin"]) };
+
+const deployed = (more: Partial<Deploy>) =>
   deploy({
+    ...more,
     catalogue: asking,
     fronts: 2,
     visitors: {
@@ -108,7 +113,8 @@ const deployed = () =>
         const { cookie = "" } = headers;
         if (cookie.includes("lapsed=")) throw new ParleyError("CREDENTIALS_MISSING", "no login");
         const name = String(headers["x-principal"] ?? /principal=(\w+)/.exec(cookie)?.[1] ?? "ann");
-        return callerNamed(name, { names: [`${name}@example.com`], groups: ["bob", "carol"].includes(name) ? ["finance"] : [] });
+        const groups = Object.entries(MEMBERS).flatMap(([group, members]) => (members.has(name) ? [group] : []));
+        return callerNamed(name, { names: [`${name}@example.com`], groups });
       },
       ticket: undefined,
       account: () => ({ other: "/login?back=%2Finbox", out: "/logout" }),
@@ -116,6 +122,7 @@ const deployed = () =>
   });
 
 const PAGE_BYTES_MAX = 60_000;
+const DAY_MS = 86_400_000;
 /** INBOX_ASKS=100: how many questions are answered by keyboard, and measured. */
 const ASKS = Number(process.env["INBOX_ASKS"] ?? 7);
 /** Between two keys, as somebody who types well. */
@@ -127,8 +134,8 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
   beforeAll(async () => void (browser = await startChromium(command ?? "")));
   afterAll(() => browser?.close());
 
-  async function asked(calls: readonly string[] = [...asking.tools.keys()]) {
-    const { fronts, services } = await deployed();
+  async function asked(calls: readonly string[] = [...asking.tools.keys()], more: Partial<Deploy> = {}) {
+    const { fronts, services, skip } = await deployed(more);
     const [here, there] = fronts as [Front, Front];
     const taskIds = new Map<string, string>();
     const all: string[] = [];
@@ -160,7 +167,12 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
       await until(async () => (await services.store.load(taskId))?.status === "completed");
       return JSON.stringify((await services.store.load(taskId))?.outcome);
     };
-    return { here, there, services, taskIds, all, as, received };
+    /** Lets time pass, and runs what is due then. */
+    const pass = async (ms: number): Promise<void> => {
+      skip(ms);
+      for (const partition of new Set(all.map((taskId) => Number.parseInt(taskId, 10)))) await sweep(services, { partition });
+    };
+    return { here, there, services, taskIds, all, as, received, pass };
   }
 
   /** Violations of the pages' policy, and errors of their script. */
@@ -522,6 +534,165 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await link.waitFor({ state: "detached" });
     await bob.locator(".comments", { hasText: "That of 3 November." }).waitFor();
     await bob.getByText("Until then the deadline stands still.").waitFor({ state: "detached" });
+  });
+
+  test("a question that nobody answers is escalated: who is asked as well finds it there and answers it with the keys, and history and audit say so", async () => {
+    const redis = await openRedis({ partitions: 1 });
+    onTestFinished(() => redis.close());
+    const { here, there, as, received, pass, taskIds } = await asked(["approve_invoice"], { stored: redis, audit: redis.audit });
+    const [bob, erin] = [await as("bob", here), await as("erin", there, { bypassCSP: true })];
+    await bob.keyboard.press("j");
+    await bob.locator("#ask .said", { hasText: "Pay invoice" }).waitFor();
+    expect(await erin.locator("#asks li").count()).toBe(0);
+    await pass(DAY_MS + 60_000);
+    await erin.getByRole("link", { name: /Pay invoice/ }).waitFor();
+    await bob.locator("#ask .facts", { hasText: "the group board" }).waitFor();
+    await erin.keyboard.press("j");
+    await erin.locator("#ask .said", { hasText: "Pay invoice" }).waitFor();
+    await erin.locator("summary", { hasText: "What happened" }).press("Enter");
+    await erin.locator(".history", { hasText: "Nobody had answered: board was asked as well" }).waitFor();
+    await findNothing(erin);
+    await erin.locator("#ask").press("d");
+    await erin.locator(".toast", { hasText: "It counted" }).waitFor();
+    await bob.locator("#ask", { hasText: "erin@example.com declined it." }).waitFor();
+    expect(await received("approve_invoice")).toContain("decline");
+    const facts = (await redis.audit.read(0, 0, 100)).map(({ fact }) => fact);
+    const about = { taskId: taskIds.get("approve_invoice"), ask: "approval" };
+    expect(facts).toContainEqual(
+      expect.objectContaining({ ...about, action: "escalate", door: "schedule", escalatedTo: [{ groups: ["board"] }] }),
+    );
+    expect(facts).toContainEqual(expect.objectContaining({ ...about, action: "answer", principal: "erin", door: "page" }));
+  });
+
+  /** Hears of nothing, so that only what the person does meets the server. */
+  const deaf = async (page: Page): Promise<void> => {
+    await sendsAtOnce(page);
+    await page.addInitScript("const later = setTimeout; setTimeout = (act, ms, ...rest) => (ms >= 4000 ? 0 : later(act, ms, ...rest));");
+    await page.route("**/inbox/changes", (route) => route.abort());
+  };
+
+  const HALF = "half a thought";
+  const fillIn = async (page: Page): Promise<void> => {
+    await page.getByLabel("Note").fill(HALF);
+    await page.getByRole("radio", { name: "Yes" }).check();
+    await page.getByLabel("Charge it to").selectOption("Travel");
+  };
+
+  test.each<[string, (subject: { readonly pass: (ms: number) => Promise<void> }) => Promise<void>, RegExp, RegExp]>([
+    [
+      "who is no longer in the group",
+      async () => {
+        MEMBERS.finance.delete("bob");
+        onTestFinished(() => void MEMBERS.finance.add("bob"));
+      },
+      /does not exist, is not for you, or is no longer open/,
+      /does not exist, is not for you, or is no longer open/,
+    ],
+    [
+      "whose deadline has passed",
+      async ({ pass }) => await pass(2 * DAY_MS + 60_000),
+      /deadline|in time|closed/i,
+      /deadline|in time|closed/i,
+    ],
+  ])(
+    "somebody %s reads so in the inbox and on the question's page, at once or with the answer, and keeps what they typed in sight",
+    async (_what, happens, notice, refusal) => {
+      const { here, there, as, taskIds, pass } = await asked(["approve_invoice"]);
+      const path = `/asks/${taskIds.get("approve_invoice")}/approval`;
+      const watching = [await as("bob", here), await as("bob", there)] as const;
+      const answering = [await as("bob", here, {}, deaf), await as("bob", there, {}, deaf)] as const;
+      for (const [inbox, alone] of [watching, answering]) {
+        await inbox.getByRole("link", { name: /Pay invoice/ }).click();
+        await alone.goto(`${new URL(alone.url()).origin}${path}`);
+        for (const page of [inbox, alone]) await fillIn(page);
+      }
+      await happens({ pass });
+      // As a page does that has been offline. It would look by itself, within 15 seconds.
+      await watching[0].evaluate("dispatchEvent(new Event('online'))");
+      // Those that hear of it have no form any more. The others find out as they answer.
+      for (const page of answering) await page.getByRole("button", { name: "Answer", exact: true }).click();
+      for (const page of watching) {
+        await page.locator("form.question").waitFor({ state: "detached" });
+        await page.locator("main", { hasText: notice }).waitFor();
+        expect(await page.locator("main .typed .words").innerText()).toBe(HALF);
+      }
+      const [inbox, alone] = answering;
+      await inbox.locator(".toast", { hasText: refusal }).waitFor();
+      expect(await inbox.locator(".toast .typed .words").innerText()).toBe(HALF);
+      await alone.locator("main", { hasText: refusal }).waitFor();
+      expect(await alone.locator("main .typed .words").innerText()).toBe(HALF);
+      await findNothing(inbox);
+      await findNothing(alone);
+    },
+  );
+
+  test("a browser's clock that is wrong by a day, or is set while the page is open, changes no date and no countdown, and loses nothing", async () => {
+    const { here, there, as, received } = await asked(["approve_invoice", "translate", "read_report"]);
+    const wrongBy = (ms: number) => async (page: Page) => {
+      await sendsAtOnce(page);
+      await page.clock.install({ time: Date.now() + ms });
+    };
+    const times = (page: Page) => page.locator("#asks time, #asks [data-until], #ask time, #ask [data-until]").allInnerTexts();
+    const right = await as("carol", there);
+    const pages = [await as("bob", here, {}, wrongBy(DAY_MS)), await as("bob", there, {}, wrongBy(-DAY_MS))] as const;
+    const open = async (page: Page, name: RegExp) => {
+      await page.getByRole("link", { name }).click();
+      await page.locator("#ask .said", { hasText: name }).waitFor();
+    };
+    for (const page of [right, ...pages]) await open(page, /Pay invoice/);
+    const shown = await times(right);
+    expect(shown.filter((text) => /^in \d+ (?:hours|days)$/.test(text)).length).toBeGreaterThan(3);
+    for (const page of pages) await until(async () => JSON.stringify(await times(page)) === JSON.stringify(shown));
+    const [ahead, behind] = pages;
+    // Now it is set right in one, and wrong by another day in the other.
+    await ahead.getByLabel("Note").fill(HALF);
+    await ahead.clock.setSystemTime(Date.now());
+    await behind.clock.setSystemTime(Date.now() - 2 * DAY_MS);
+    for (const page of pages) {
+      await open(page, /Report/);
+      await open(page, /Pay invoice/);
+      await until(async () => JSON.stringify(await times(page)) === JSON.stringify(shown));
+    }
+    expect(await ahead.getByLabel("Note").inputValue()).toBe(HALF);
+    await ahead.getByRole("button", { name: "Decline" }).click();
+    await behind.locator("#ask", { hasText: "You declined" }).waitFor();
+    expect(await received("approve_invoice")).toContain("decline");
+  });
+
+  test("an answer that is held up is sent again when the server has said, and not only after days", async () => {
+    const { here, as, received } = await asked(["translate"]);
+    const page = await as("bob", here, {}, async (each) => await each.clock.install());
+    let attempts = 0;
+    let after = "60";
+    await page.route(/\/asks\//, async (route) => {
+      const request = route.request();
+      if (request.method() !== "POST" || /only=check/.test(request.postData() ?? "")) return await route.continue();
+      attempts += 1;
+      if (after === "") return await route.continue();
+      await route.fulfill({ status: 429, headers: { "retry-after": after }, contentType: "text/html", body: "<h1>Slowly</h1>" });
+    });
+    await page.getByRole("link", { name: /שלום/ }).click();
+    await page.locator("#ask [name=f0]").fill("peace");
+    await page.keyboard.press("Enter");
+    await page.locator(".toast", { hasText: "Sent in a few seconds" }).waitFor();
+    /** Runs what is due after each second, as if they passed. */
+    const passes = (seconds: number) => page.clock.runFor(seconds * 1_000);
+    await passes(6);
+    const heldUp = page.locator(".toast", { hasText: "Not sent yet" });
+    await heldUp.waitFor();
+    await passes(57);
+    expect(attempts).toBe(1);
+    // However long it is told to wait.
+    after = "999999";
+    await passes(4);
+    await until(() => attempts === 2);
+    await page.waitForTimeout(100);
+    await passes(117);
+    expect(attempts).toBe(2);
+    after = "";
+    await passes(4);
+    await page.locator(".toast", { hasText: "It counted" }).waitFor();
+    expect(await received("translate")).toContain("peace");
   });
 
   test("a question is put aside with the keys, leaves the list in every window of this person, and comes back when somebody comments", async () => {

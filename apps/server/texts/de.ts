@@ -278,6 +278,7 @@ export const DE: Texts = {
     unsnoozed: "Wieder da: {question}",
     draft: "Was Sie vorhin getippt haben, ist noch da.",
     discard: "Neu beginnen",
+    typed: "Was Sie eingegeben haben:",
     find: "In {count} Möglichkeiten suchen",
     found: "{count} Möglichkeiten passen",
     saveView: "Ansicht speichern",

@@ -288,6 +288,7 @@ export const EN = {
     unsnoozed: "It is back: {question}",
     draft: "What you typed before is still here.",
     discard: "Start over",
+    typed: "What you typed:",
     find: "Search in {count} options",
     found: "{count} options match",
     saveView: "Save this view",

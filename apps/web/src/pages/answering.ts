@@ -9,6 +9,7 @@ import { button, find, findAll, make, say } from "./page.ts";
 import { makeSearchable, unfold } from "./options.ts";
 import { type Sending, sendSoon, shortened, whileJudged } from "./sending.ts";
 import { lasting } from "./toasts.ts";
+import { typedText } from "./typed.ts";
 
 /** Where the answer goes from here. */
 export type Given = Pick<Sending, "isShown" | "onUndo" | "onReply" | "onOpen"> & { readonly onGiven: (isAtOnce: boolean) => void };
@@ -80,7 +81,7 @@ async function submit(form: HTMLFormElement, { by, place, ask, given }: Submitte
     const { onGiven, ...rest } = given(ask, asked.length === 0 ? [ask] : asked);
     const isPassing = isAnswer && "passing" in form.dataset && !isDanger;
     const isAtOnce = asked.length === 0 && (keepsDraft || isPassing);
-    sendSoon({ ...sent, asked, question, isAtOnce, ...rest });
+    sendSoon({ ...sent, asked, question, typed: typedText(form.parentElement ?? undefined), isAtOnce, ...rest });
     onGiven(isAtOnce);
   } finally {
     delete form.dataset["busy"];

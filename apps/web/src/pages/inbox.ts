@@ -13,6 +13,7 @@ import { isSending, shortened, undoLast } from "./sending.ts";
 import { lasting, toast, type Toast } from "./toasts.ts";
 import { select } from "./selection.ts";
 import { touchedSince } from "./touched.ts";
+import { typedText, typedView } from "./typed.ts";
 import { showViews } from "./views.ts";
 
 const POLL_MS = 4_000;
@@ -299,7 +300,9 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     const wasAtWork = isAtWork(place);
     const heading = [find("h2", shown), find(".done", shown)].map((each) => each?.textContent).filter(Boolean);
     const isOpen = shown.dataset["digest"] !== "";
+    const typed = typedText(place);
     takeAsk(shown);
+    if (typed !== "" && !mineDone.has(ask)) (find(".flow", place) ?? place).append(typedView(typed));
     if (!mineDone.has(ask)) lasting(isOpen ? say("changed") : heading.join(": "));
     if (wasAtWork) place.focus();
   }
@@ -335,7 +338,8 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   function lookSoon(): void {
     const ms = lookedAtMs + LOOK_EVERY_MS - Date.now();
     if (ms <= 0) void refresh();
-    else wait(ms);
+    // A clock that was put back would make it wait for hours.
+    else wait(Math.min(ms, LOOK_EVERY_MS));
   }
 
   const stream = main.dataset["changes"];

@@ -1,4 +1,5 @@
 /** Asks the server for a page, or sends it a form, without leaving the page. */
+import { tellTime } from "./page.ts";
 
 export interface Loaded {
   /** 0 without a connection. */
@@ -6,6 +7,8 @@ export interface Loaded {
   /** Undefined if the reply has no page. It is inert: its scripts do not run. */
   readonly page: Document | undefined;
   readonly tag: string | undefined;
+  /** How long the server tells to wait. 0 if it does not say. */
+  readonly againMs: number;
   /** Where the page is, which the server may have led to. Empty without a connection. */
   readonly url: string;
 }
@@ -27,10 +30,13 @@ export function load(
     if (tag !== undefined) request.setRequestHeader("if-none-match", tag);
     request.addEventListener("loadend", () => {
       const isReply = request.status !== 0;
+      const page = isReply ? ((request.response as Document | null) ?? undefined) : undefined;
+      if (page?.body) tellTime(page);
       resolve({
         status: request.status,
-        page: isReply ? ((request.response as Document | null) ?? undefined) : undefined,
+        page,
         url: request.responseURL,
+        againMs: isReply ? Math.max(0, Number(request.getResponseHeader("retry-after")) || 0) * 1_000 : 0,
         tag: (isReply && request.getResponseHeader("etag")) || undefined,
       });
     });

@@ -9,6 +9,7 @@ import { find, make, say } from "./page.ts";
 import { sendBeforeLogout, sendOnLeaving } from "./sending.ts";
 import { lasting, messages } from "./toasts.ts";
 import { touchedSince } from "./touched.ts";
+import { typedText, typedView } from "./typed.ts";
 
 /** How often the page of one question asks whether it is still as it was, while it is seen. */
 const LOOK_MS = 5_000;
@@ -21,7 +22,9 @@ function startQuestion(place: HTMLElement): void {
     onReply: ({ status, page, url }) => {
       // What the task asks next has an address of its own.
       if (status === 200 && new URL(url).pathname !== location.pathname) return location.assign(url);
-      if (status === 401 || !page || !take(page)) return location.reload();
+      // A form that comes back has what was typed, and so has the record.
+      const typed = status === 200 || status === 422 ? "" : typedText(place);
+      if (status === 401 || !page || !take(page, typed)) return location.reload();
       const focused = find("[aria-invalid=true]") ?? find("h1");
       if (focused) {
         focused.tabIndex = -1;
@@ -53,11 +56,13 @@ async function goOn(): Promise<void> {
   }
 }
 
-function take(page: Document): boolean {
+/** `typed`: what the person would lose with the form. */
+function take(page: Document, typed: string): boolean {
   const [shown, main] = [find("main", page), find("main")];
   if (!shown || !main) return false;
   document.title = page.title;
   main.replaceWith(document.adoptNode(shown));
+  if (typed !== "") shown.append(typedView(typed));
   const place = find("#ask");
   if (place) startQuestion(place);
   return true;
@@ -90,7 +95,7 @@ function takeNews(place: HTMLElement, page: Document): void {
     return;
   }
   const hadFocus = place.contains(document.activeElement);
-  if (!take(page)) return;
+  if (!take(page, typedText(place))) return;
   const heading = find("h1");
   if (hadFocus && heading) {
     heading.tabIndex = -1;

@@ -9,7 +9,13 @@ const texts = JSON.parse(words) as Readonly<Record<string, string>>;
 export { locale, person, zone };
 
 /** How far the browser's clock is ahead of the server's. */
-const aheadMs = Date.now() - Number(body.dataset["now"] ?? Date.now());
+let aheadMs = 0;
+
+/** By a page that the server has just written: the browser's clock may be set right, or wrong, at any time. */
+export function tellTime({ body: { dataset } }: Document): void {
+  if (dataset["now"] !== undefined) aheadMs = Date.now() - Number(dataset["now"]);
+}
+tellTime(document);
 
 /** The server's time. */
 export function now(): number {

@@ -10,11 +10,14 @@ import { forgetDraft, leaveDraft } from "./drafts.ts";
 import { load, type Loaded } from "./load.ts";
 import { button, find, make, say } from "./page.ts";
 import { lasting, type Toast, toast } from "./toasts.ts";
+import { typedView } from "./typed.ts";
 
 const UNDO_SECONDS = 5;
 /** From one attempt to the next, twice as long each time. */
 const AGAIN_MS = 3_000;
 const AGAIN_MS_MAX = 30_000;
+/** However long a server tells to wait, which may be a mistake. */
+const TOLD_MS_MAX = 120_000;
 const QUESTION_CHARS = 60;
 const LOGOUT_MS = 3_000;
 
@@ -28,6 +31,8 @@ export interface Sending {
   readonly from: string;
   readonly body: URLSearchParams;
   readonly question: string;
+  /** What the person typed into the form. */
+  readonly typed: string;
   /** What was typed is wanted again: the person goes back a page. */
   readonly keepsDraft: boolean;
   /** Nothing needs to be taken back. */
@@ -145,7 +150,8 @@ async function send(each: Waiting): Promise<void> {
     each.isHeldUp = true;
     each.toast.set(say(status === 0 ? "waiting" : "heldUp", { question }), [each.back]);
     addEventListener("beforeunload", askToStay);
-    each.timer = setTimeout(() => void send(each), Math.min(AGAIN_MS * 2 ** (each.attempts - 1), AGAIN_MS_MAX)) as unknown as number;
+    const ownMs = Math.min(AGAIN_MS * 2 ** (each.attempts - 1), AGAIN_MS_MAX);
+    each.timer = setTimeout(() => void send(each), Math.max(ownMs, Math.min(reply.againMs, TOLD_MS_MAX))) as unknown as number;
     return;
   }
   giveUp(each);
@@ -160,7 +166,7 @@ function isOver(status: number): boolean {
   return status === 200 || status === 404 || status === 410;
 }
 
-function tell({ toast: shown, question, url, onOpen, isShown, keepsDraft }: Waiting, { status, page }: Loaded): void {
+function tell({ toast: shown, question, typed, url, onOpen, isShown, keepsDraft }: Waiting, { status, page }: Loaded): void {
   shown.remove();
   if (isShown() || (status === 200 && keepsDraft)) return;
   const open = button(say("reopen"), () => onOpen());
@@ -184,7 +190,8 @@ function tell({ toast: shown, question, url, onOpen, isShown, keepsDraft }: Wait
   }
   const heading = page && find("h1", page)?.textContent;
   const done = page && (find(".done", page) ?? find("main p", page))?.textContent;
-  lasting([heading, done].filter(Boolean).join(": ") || say("refused", { question }), [open]);
+  const message = lasting([heading, done].filter(Boolean).join(": ") || say("refused", { question }), [open]);
+  if (typed !== "") message.add(typedView(typed));
 }
 
 /** Of a batch. What did not count stays in sight until it is closed. */

@@ -7,6 +7,8 @@ let region: HTMLElement | undefined;
 
 export interface Toast {
   set(text: string, actions?: readonly Node[]): void;
+  /** Below the text and the actions. */
+  add(more: HTMLElement): void;
   /** Leaves by itself after a while, if nobody is at it. */
   leave(): void;
   remove(): void;
@@ -47,6 +49,7 @@ export function toast(text: string, actions: readonly Node[] = [], { urgent = fa
   set(text, actions);
   return {
     set,
+    add: (more) => box.append(more),
     leave() {
       const go = () => (box.matches(":hover, :focus-within") ? setTimeout(go, 1_000) : remove());
       setTimeout(go, SHOWN_MS);
