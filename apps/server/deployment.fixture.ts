@@ -73,7 +73,7 @@ export interface Deploy {
   /** In memory by default. */
   readonly sessions?: SessionStore;
   /** In memory by default. */
-  readonly stored?: Pick<Services, "store" | "wakeUps" | "ids" | "outbox">;
+  readonly stored?: Pick<Services, "store" | "wakeUps" | "ids" | "outbox"> & Partial<Pick<Services, "snoozes">>;
   /** Takes subscriptions to events. Absent by default. */
   readonly desk?: SubscriptionDesk;
   /** By default, the caller is the principal in the `x-principal` header. */
@@ -152,7 +152,7 @@ export async function deploy(request: Deploy): Promise<Deployment> {
       },
     },
     claims,
-    snoozes: createMemorySnoozes(),
+    snoozes: request.stored?.snoozes ?? createMemorySnoozes(),
     ...(request.oauth && {
       oauth: request.oauth,
       grants: createMemoryGrants({ clock, ids, ...(request.audit && { audit: request.audit }) }),
