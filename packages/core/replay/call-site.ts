@@ -28,11 +28,13 @@ function placeIn(stack: unknown): string | undefined {
   if (typeof stack !== "string") return undefined;
   const frame = stack.split("\n").find((line) => line.startsWith("    at ") && isOfAuthor(line.replaceAll("\\", "/")));
   const place = frame && (/\(([^()]+)\)$/.exec(frame)?.[1] ?? frame.slice("    at ".length));
-  // A module that is loaded once more has a query in its name.
-  return place
-    ?.replace(/^async /, "")
-    .replace(/^file:\/\//, "")
-    .replace(/\?[^/]*(?=:\d+:\d+$)/, "");
+  return place && withoutQuery(place.replace(/^async /, "").replace(/^file:\/\//, ""));
+}
+
+/** A module that is loaded once more has a query in its name. */
+function withoutQuery(place: string): string {
+  const [path = "", ...query] = place.split("?");
+  return query.length === 0 ? place : [path, ...query.join("?").split(":").slice(-2)].join(":");
 }
 
 function isOfAuthor(frame: string): boolean {
