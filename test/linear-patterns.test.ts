@@ -16,7 +16,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
   "packages/redis/connection/address.ts /^([^:]+:\\/\\/)(?:[^/?]*@)?([^?]*).*$/": "an operator's setting",
   "packages/redis/embedded/embedded-sources.ts /\\bv=(\\d+\\.\\d+[\\d.]*)/": "what a program on this machine prints",
   "packages/redis/wake-ups/sharded-subscriber.ts /\\{([^}]+)\\}/": "keys of Parley's own",
-  "packages/gateway/config/upstreams.ts /\\$\\{([^}]*)\\}/g": "an operator's file",
+  "packages/gateway/config/values.ts /\\$\\{([^}]*)\\}/g": "an operator's file",
   "packages/gateway/config/upstreams.ts /^\\S*\\$\\{\\w+\\}\\S*$/": "an operator's file",
   "packages/telemetry/operator-port.ts /\\?.*$/": "an address without line ends: the first question mark takes all of it",
   "packages/files/name.ts /^[.\\s]+|[.\\s]+$/g": "a name that was cut to a thousand characters",
