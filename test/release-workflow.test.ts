@@ -103,7 +103,7 @@ describe("a pull request", () => {
     expect(permissions).toEqual({});
     for (const job of Object.values(jobs)) expect(job.permissions).toEqual({ contents: "read" });
     const runs = Object.values(jobs).flatMap(({ steps }) => steps.flatMap(({ run = [] }) => run));
-    for (const command of ["npm run check", "npm test", "promtool test rules alerts.test.yml"]) expect(runs).toContain(command);
+    for (const command of ["npm run check", "npm run test:all", "promtool test rules alerts.test.yml"]) expect(runs).toContain(command);
     expect(requested).not.toContain("secrets.");
   });
 
