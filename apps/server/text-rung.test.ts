@@ -1,7 +1,7 @@
 /** Clients that know nothing but tools: what their model reads while a person is asked, and how it gets to the answer. Both families. */
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as TransportV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { type AuditFact, ParleyError } from "@parley/core";
+import { type AuditFact, cancelTask, ParleyError } from "@parley/core";
 import type { MemoryWakeUps } from "@parley/core/memory";
 import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test, vi } from "vitest";
@@ -182,6 +182,30 @@ describe.each(FAMILIES)("a client of %s that knows tools only", (family) => {
     const page = await (await fetch(url)).text();
     expect(page).toContain("Delete all?");
     expect(textOf(called)).not.toContain("parley_asks");
+  });
+
+  test.each([
+    ["was answered elsewhere", "4 will come"],
+    ["was cancelled with its call", "dinner was cancelled. There is no result."],
+  ] as const)("is told on the page and in words that a question %s between the text and the click", async (how, end) => {
+    const { client, services } = await start(family);
+    const called = await client.call("dinner");
+    const taskId = idIn(called);
+    const [, address = ""] = /Page: (\S+)/.exec(textOf(called)) ?? [];
+    const opened = await (await fetch(address)).text();
+    const hidden = [...opened.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(
+      ([, name = "", value = ""]): [string, string] => [name, value],
+    );
+    const answer = async (n: number) => await client.call("parley_asks", { taskId, question: "size", answer: { n } });
+    if (how === "was answered elsewhere") await answer(4);
+    else await cancelTask(services, { taskId, caller: callerNamed("anonymous", {}) });
+    await until(async () => (await services.store.load(taskId))?.asks.length === 0);
+    const clicked = await fetch(address, { method: "POST", body: new URLSearchParams([...hidden, ["action", "accept"], ["f0", "5"]]) });
+    const [, title] = /<h1>([^<]*)/.exec(await clicked.text()) ?? [];
+    expect([clicked.status, title]).toEqual([410, "No longer open"]);
+    const passedOn = await answer(5);
+    expect([passedOn.isError, textOf(passedOn)]).toEqual([true, "Too late: somebody else has answered, or the question is over."]);
+    expect(textOf(await client.call("parley_task", { taskId }))).toBe(end);
   });
 
   test("is told at once a question that was asked between the text and the poll", async () => {

@@ -566,3 +566,14 @@ test("a process keeps as many tokens as the limit, and asks again for the one th
   for (let name = 1; name <= 200; name += 1) await of(name);
   expect([await of(1), await of(201), await of(1), await of(2)]).toEqual(["t1", "t201", "t1", "t202"]);
 });
+
+test("what the token is for is what the file says, or not said at all", async () => {
+  const { url } = await upstreamServer();
+  instead.set("/token", json({ access_token: "t", token_type: "bearer" }));
+  const tokens = tokensAt();
+  for (const resource of ["https://crm.example/api", false]) {
+    const upstream = upstreamAt(url, { resource });
+    await tokens.token(upstream, reachedBy(upstream));
+  }
+  expect(asked.map((form) => form.get("resource"))).toEqual(["https://crm.example/api", null]);
+});
