@@ -29,6 +29,23 @@ describe("what a person reads about a value", () => {
     expect(validate(schema, { list: [1, "auto"], one: 2, thing: { a: 1 } })).toStrictEqual([]);
   });
 
+  test("of alternatives keeps what is wrong beside them, and in other entries", () => {
+    const pair = { anyOf: [{ type: "integer" }, { const: "auto" }] };
+    const long = { anyOf: [{ type: "string", minLength: 3 }, { type: "null" }] };
+    const either = { anyOf: [{ required: ["a"] }, { required: ["b"] }] };
+    expect(validate({ properties: { one: { allOf: [{ minLength: 3 }, pair] } } }, { one: "x" })).toStrictEqual([
+      { path: "/one", message: "must have at least 3 characters" },
+      { path: "/one", message: 'must be a whole number or "auto"' },
+    ]);
+    expect(validate({ type: "array", items: long }, ["x", "y"])).toStrictEqual([
+      { path: "/0", message: "must have at least 3 characters" },
+      { path: "/1", message: "must have at least 3 characters" },
+    ]);
+    expect(validate({ properties: { one: either } }, { one: {} })).toStrictEqual([
+      { path: "/one", message: "fits none of its alternatives" },
+    ]);
+  });
+
   test("does not take longer per choice, however many choices there are", () => {
     const choices = { oneOf: Array.from({ length: 2_000 }, (_, index) => ({ const: `${index}` })) };
     const schema = { type: "array", items: choices };
