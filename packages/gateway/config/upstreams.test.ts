@@ -73,6 +73,9 @@ test("an upstream has its defaults", () => {
   });
   expect(crm?.offers("anything")).toBe(true);
   expect(crm?.repeatable("anything")).toBeUndefined();
+  // A command may have to be downloaded before it starts.
+  expect(parse([{ name: "files", command: "npx" }])[0]).toMatchObject({ connectTimeoutMs: 60_000, concurrency: 20 });
+  expect(parse([{ name: "files", command: "npx", connectTimeout: "5s" }])[0]?.connectTimeoutMs).toBe(5_000);
 });
 
 test("tools are chosen by names and prefixes, and so are those that may be repeated", () => {

@@ -173,7 +173,7 @@ const entry = z.strictObject({
   sessionTimeout: timed.prefault("10m"),
   taskless: z.boolean().default(false),
   secrets: z.enum(["refuse", "page"]).default("refuse"),
-  connectTimeout: timed.prefault("10s"),
+  connectTimeout: timed.optional(),
   callTimeout: timed.prefault("5m"),
   questionTimeout: duration.optional(),
   concurrency: z.number().int().min(1).max(100_000).optional(),
@@ -317,7 +317,8 @@ function toUpstream(given: z.output<typeof entry>, { say, environment, providers
     sessionTimeoutMs: given.sessionTimeout,
     isTaskless: given.taskless,
     takesSecretsOnPages: given.secrets === "page",
-    connectTimeoutMs: given.connectTimeout,
+    // npx and its kind may have to download the server first. A command that is stopped meanwhile begins anew.
+    connectTimeoutMs: given.connectTimeout ?? (given.command === undefined ? 10_000 : 60_000),
     callTimeoutMs: given.callTimeout,
     questionTimeoutMs: given.questionTimeout,
     // A call over stdio has a process of its own.
