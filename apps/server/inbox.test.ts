@@ -1027,3 +1027,19 @@ test("without identity it opens only at the address with its ticket", async () =
   expect([status, listed(text)]).toEqual([200, ["Mine?"]]);
   expect(text).toContain('name="k"');
 });
+
+test("a script whose page was written for another person is told to load it again, at every front end, and learns nothing; other programs are not asked", async () => {
+  const { open, here, taskIds } = await asked([["pay", { message: "Pay?", group: "finance" }]]);
+  const [, person = ""] = /data-person="([^"]+)"/.exec((await open("", "bob")).text) ?? [];
+  const status = async (who: string, path: string, init: RequestInit = {}) => {
+    const response = await fetch(new URL(path, here.url), { ...init, headers: { "x-principal": who, "x-parley-person": person } });
+    return [response.status, (await response.text()) === ""];
+  };
+  const page = `/asks/${taskIds[0]}/it`;
+  for (const path of ["/inbox", page]) {
+    expect(await status("bob", path)).toEqual([200, false]);
+    expect(await status("carol", path)).toEqual([205, true]);
+  }
+  expect(await status("carol", page, { method: "POST", body: new URLSearchParams() })).toEqual([205, true]);
+  expect((await open("", "carol")).status).toBe(200);
+});

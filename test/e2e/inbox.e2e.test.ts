@@ -626,6 +626,29 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     },
   );
 
+  test("nothing that one person typed is shown to the next who logs in with this browser, or kept as theirs, in pages that were open before", async () => {
+    const { here, as, taskIds } = await asked(["approve_invoice"]);
+    const [inbox, alone] = [await as("bob", here), await as("bob", here, {}, deaf)];
+    await inbox.getByRole("link", { name: /Pay invoice/ }).click();
+    await alone.goto(`${new URL(alone.url()).origin}/asks/${taskIds.get("approve_invoice")}/approval`);
+    const person = (page: Page) => page.locator("body").getAttribute("data-person");
+    const bob = await person(inbox);
+    for (const page of [inbox, alone]) {
+      await fillIn(page);
+      await page.setExtraHTTPHeaders({ "x-principal": "carol" });
+    }
+    await inbox.evaluate("dispatchEvent(new Event('online'))");
+    await alone.getByRole("button", { name: "Answer", exact: true }).click();
+    for (const page of [inbox, alone]) {
+      await until(async () => (await person(page)) !== bob);
+      expect([await page.getByLabel("Note").inputValue(), await page.getByText(HALF).count()]).toEqual(["", 0]);
+      await page.getByLabel("Note").fill("carol's");
+      await page.setExtraHTTPHeaders({ "x-principal": "bob" });
+      await page.reload();
+      expect([await person(page), await page.getByLabel("Note").inputValue()]).toEqual([bob, HALF]);
+    }
+  });
+
   test("a browser's clock that is wrong by a day, or is set while the page is open, changes no date and no countdown, and loses nothing", async () => {
     const { here, there, as, received } = await asked(["approve_invoice", "translate", "read_report"]);
     const wrongBy = (ms: number) => async (page: Page) => {

@@ -73,7 +73,19 @@ export function scriptedFor(
   signatures: Signatures,
   { tenant, principal }: Pick<Caller, "tenant" | "principal">,
 ): Scripted {
-  return { nowMs: clock.now(), person: signatures.sign(["drafts", tenant, principal].join("\n")) };
+  return { nowMs: clock.now(), person: signatures.sign(personText({ tenant, principal })) };
+}
+
+function personText({ tenant, principal }: Pick<Caller, "tenant" | "principal">): string {
+  return ["drafts", tenant, principal].join("\n");
+}
+
+/** Has a script load its page again if that was written for another person, who had logged in with the same browser before. */
+export function servesOnlyItsPerson(scope: FastifyInstance, signatures: Signatures): void {
+  scope.addHook("onRequest", async (request, reply) => {
+    const { "x-parley-person": person } = request.headers;
+    if (typeof person === "string" && !signatures.verify(personText(request.caller), person)) return await reply.code(205).send();
+  });
 }
 
 /** Adds the signed token of the form, what people call the tool that asks, and what is said of the answer before. */

@@ -48,6 +48,7 @@ import {
   noticeSettled,
   permit,
   sendShown,
+  servesOnlyItsPerson,
   showErrors,
   visitAsk,
   withFormToken,
@@ -91,6 +92,7 @@ export function asksRoute(
   const { services, limits } = frontEnd;
 
   formBodies(scope, FORM_BYTES_MAX);
+  servesOnlyItsPerson(scope, signatures);
   // The handler reads the body as it arrives: see upload.ts.
   scope.addContentTypeParser("multipart/form-data", (_request, payload, done) => done(null, payload));
   const uploads = sharedGate({ what: "uploads", most: UPLOADS_MAX, own: { what: "uploads of this person", most: OWN_UPLOADS_MAX } });

@@ -47,6 +47,7 @@ import {
   scriptedFor,
   sendPage,
   sendScripted,
+  servesOnlyItsPerson,
   showErrors,
   visitAsk,
   withFormToken,
@@ -87,6 +88,7 @@ export function inboxRoute(scope: FastifyInstance, served: InboxRoute): void {
   const { frontEnd, addresses, signatures, visitors, titleOf, onward, others } = served;
   const { services } = frontEnd;
   formBodies(scope, BATCH_BYTES_MAX);
+  servesOnlyItsPerson(scope, signatures);
   const tellChanges = createTellChanges(frontEnd);
   /** Callers that cannot be told apart are asked by no name, so nothing would ever be told to them. */
   const hasChanges = ({ caller }: FastifyRequest) => namesOfCaller(caller).length > 0;

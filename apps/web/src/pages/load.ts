@@ -1,5 +1,5 @@
 /** Asks the server for a page, or sends it a form, without leaving the page. */
-import { tellTime } from "./page.ts";
+import { person, tellTime } from "./page.ts";
 
 export interface Loaded {
   /** 0 without a connection. */
@@ -15,7 +15,11 @@ export interface Loaded {
 
 const PATIENCE_MS = 20_000;
 
-/** `tag`: of the page as it was last, for which the server replies 304 if it would be the same. `body`: of a form to send. */
+/**
+ * If another person has logged in with this browser since the page was loaded, it is loaded again instead: neither sees, or keeps, what the other types.
+ *
+ * `tag`: of the page as it was last, for which the server replies 304 if it would be the same. `body`: of a form to send.
+ */
 export function load(
   url: string,
   { tag, body }: { readonly tag?: string | undefined; readonly body?: URLSearchParams } = {},
@@ -27,8 +31,11 @@ export function load(
     request.responseType = "document";
     request.timeout = PATIENCE_MS;
     request.setRequestHeader("x-requested-with", "parley");
+    if (person !== "") request.setRequestHeader("x-parley-person", person);
     if (tag !== undefined) request.setRequestHeader("if-none-match", tag);
     request.addEventListener("loadend", () => {
+      // Nobody needs the reply any more.
+      if (request.status === 205) return location.reload();
       const isReply = request.status !== 0;
       const page = isReply ? ((request.response as Document | null) ?? undefined) : undefined;
       if (page?.body) tellTime(page);
