@@ -39,13 +39,17 @@ export function violationsIn(problems: readonly ReportedProblem[], texts: Violat
       said.push(one);
       continue;
     }
+    const { count, numberAt } = numbered(problem);
     // The problems of the alternatives stand directly before.
     let first = said.length;
     for (; first > 0; first -= 1) {
       const before = said[first - 1] as Said;
-      if (!isBelow(before.schemaPath, schemaPath) || (before.violation.path !== path && !isBelow(before.violation.path, path))) break;
+      if (numberAt(before.schemaPath) === undefined || (before.violation.path !== path && !isBelow(before.violation.path, path))) break;
     }
-    said.push(...together(said.splice(first), one, texts));
+    const parts = said.splice(first);
+    const alternatives = [...Map.groupBy(parts, (each) => numberAt(each.schemaPath)).values()];
+    // One that refers to further references has problems that cannot be told from others: then everything is said.
+    said.push(...(alternatives.length === count ? together(alternatives, one, texts) : [...parts, one]));
   }
   return said.map(({ violation }) => violation);
 }
@@ -56,22 +60,44 @@ function kindsIn({ keyword, params }: SchemaProblem): { readonly kinds?: Kinds }
   return keyword === "enum" ? { kinds: { types: [], choices: listOf(params["allowedValues"]) } } : {};
 }
 
+/** Which alternative a problem is one of. Below a reference it has the path of what is referred to. */
+function numbered({ schemaPath, keyword, parentSchema }: ReportedProblem) {
+  const { [keyword]: alternatives } = parentSchema as { readonly [keyword: string]: readonly unknown[] };
+  const byReference = new Map(
+    (alternatives ?? []).flatMap((each, index) => {
+      const reference = typeof each === "object" && each !== null && "$ref" in each ? each.$ref : undefined;
+      return typeof reference === "string" && reference !== "#" ? [[reference, String(index)] as const] : [];
+    }),
+  );
+  return {
+    count: alternatives?.length,
+    numberAt(path: string): string | undefined {
+      if (isBelow(path, schemaPath)) return path.slice(schemaPath.length + 1).split("/", 1)[0];
+      if (byReference.size === 0) return undefined;
+      for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1)) {
+        const number = byReference.get(path.slice(0, end));
+        if (number !== undefined) return number;
+      }
+      return undefined;
+    },
+  };
+}
+
 /** The problems of the alternative that was meant, or what would do instead. `none` if neither can be said. */
-function together(parts: readonly Said[], none: Said, texts: ViolationTexts): readonly Said[] {
+function together(alternatives: readonly (readonly Said[])[], none: Said, texts: ViolationTexts): readonly Said[] {
   const { schemaPath } = none;
   const { path } = none.violation;
-  const alternatives = [...Map.groupBy(parts, (each) => each.schemaPath.slice(schemaPath.length + 1).split("/", 1)[0]).values()];
   const isOtherKind = (each: readonly Said[]) => each.some(({ kinds, violation }) => kinds !== undefined && violation.path === path);
-  const meant = alternatives.filter((each) => !isOtherKind(each));
-  if (meant.length === 1) return meant[0] ?? [none];
-  if (meant.length > 1) {
-    const isShort = meant.length <= NAMED_MAX && meant.every((each) => each.length === 1 && each[0]?.violation.path === path);
-    return [
-      isShort ? { schemaPath, violation: { path, message: texts.or(meant.flat().map(({ violation }) => violation.message)) } } : none,
-    ];
+  const [meant, ...others] = alternatives.filter((each) => !isOtherKind(each));
+  if (meant && others.length === 0) return meant.map((each) => ({ ...each, schemaPath }));
+  if (meant) {
+    const all = [meant, ...others];
+    const isShort = all.length <= NAMED_MAX && all.every((each) => each.length === 1 && each[0]?.violation.path === path);
+    const messages = [...new Set(all.flat().map(({ violation }) => violation.message))];
+    return [isShort ? { schemaPath, violation: { path, message: texts.or(messages) } } : none];
   }
 
-  const all = parts.flatMap(({ kinds, violation }) => (kinds !== undefined && violation.path === path ? [kinds] : []));
+  const all = alternatives.flat().flatMap(({ kinds, violation }) => (kinds !== undefined && violation.path === path ? [kinds] : []));
   const types = [...new Set(all.flatMap((each) => each.types))];
   const choices = [...new Set(all.flatMap((each) => each.choices))];
   // Nobody writes null into a form: the field is left empty.

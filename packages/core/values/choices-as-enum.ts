@@ -7,8 +7,11 @@
 import type { JsonObject } from "./json.ts";
 
 export function withChoicesAsEnum(schema: JsonObject): JsonObject {
-  return rewritten(schema) as JsonObject;
+  return REFERS_TO_ALTERNATIVE.test(JSON.stringify(schema)) ? schema : (rewritten(schema) as JsonObject);
 }
+
+/** What is referred to has to stay where it is. */
+const REFERS_TO_ALTERNATIVE = /"\$ref":"[^"]*\/(?:any|one)Of\//;
 
 function rewritten(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(rewritten);

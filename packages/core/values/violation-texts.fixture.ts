@@ -59,6 +59,7 @@ export const SENTENCES: readonly (readonly [schema: JsonObject, value: Json, tex
     "b",
     "must be an e-mail address, such as ann@example.com, or must be a complete address, such as https://example.com",
   ],
+  [{ anyOf: [false, { not: { type: "string" } }] }, "b", "is not allowed here"],
   [{ anyOf: [2, 3, 4, 5].map((minLength) => ({ minLength })) }, "b", "fits none of its alternatives"],
   [{ oneOf: [{ minLength: 1 }, { maxLength: 3 }] }, "b", "fits more than one of its alternatives"],
   [{ not: { type: "string" } }, "b", "is not allowed here"],

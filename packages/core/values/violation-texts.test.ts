@@ -1,6 +1,7 @@
 import { createValidator } from "@parley/node";
 import { describe, expect, test } from "vitest";
 import { describeProblems, VIOLATIONS_WANTED } from "./schema-violation.ts";
+import type { Json } from "./json.ts";
 import { validateJson } from "../../sdk/schemas/validate-json.ts";
 import { SENTENCES } from "./violation-texts.fixture.ts";
 import { problemAt } from "./violation-texts.ts";
@@ -44,6 +45,56 @@ describe("what a person reads about a value", () => {
     expect(validate({ properties: { one: either } }, { one: {} })).toStrictEqual([
       { path: "/one", message: "fits none of its alternatives" },
     ]);
+  });
+
+  test("is said once of alternatives that are references, and in full where a reference leads to further ones", () => {
+    const $defs = {
+      size: { type: "integer" },
+      unit: { enum: ["cm", "in"] },
+      box: { type: "object", required: ["name"], properties: { name: { type: "string" } } },
+      shelf: { type: "object", required: ["name"], properties: { box: { $ref: "#/$defs/box" } } },
+      tree: { anyOf: [{ type: "integer" }, { type: "array", items: { $ref: "#/$defs/tree" } }] },
+    };
+    const either = (...names: string[]) => ({ anyOf: [...names.map((name) => ({ $ref: `#/$defs/${name}` })), { type: "null" }] });
+    const properties = {
+      size: either("size", "unit"),
+      box: either("box"),
+      boxOrSize: { anyOf: [either("box"), { $ref: "#/$defs/size" }] },
+      shelf: either("shelf"),
+      tree: { $ref: "#/$defs/tree" },
+    };
+    for (const check of [validate, validateJson]) {
+      const saidOf = (name: keyof typeof properties, value: Json) =>
+        check({ properties, $defs }, { [name]: value }).map(({ path, message }) => `${path} ${message}`);
+      expect(saidOf("size", true)).toStrictEqual(['/size must be a whole number or one of "cm", "in"']);
+      expect(saidOf("box", {})).toStrictEqual(["/box/name is required"]);
+      expect(saidOf("box", 7)).toStrictEqual(["/box must be an object"]);
+      expect(saidOf("boxOrSize", {})).toStrictEqual(["/boxOrSize/name is required"]);
+      const unclear = "fits none of its alternatives";
+      expect(saidOf("shelf", { name: "a", box: {} })).toStrictEqual([
+        "/shelf/box/name is required",
+        "/shelf must be null",
+        `/shelf ${unclear}`,
+      ]);
+      expect(saidOf("tree", [["x"]])).toStrictEqual([
+        "/tree must be a whole number",
+        "/tree/0 must be a whole number",
+        "/tree/0/0 must be a whole number or a list",
+        `/tree/0 ${unclear}`,
+        `/tree ${unclear}`,
+      ]);
+    }
+  });
+
+  test("is judged by a choice that another part of the schema refers to", () => {
+    const schema = { properties: { a: { oneOf: [{ const: "x" }, { const: 1 }] }, b: { $ref: "#/properties/a/oneOf/1" } } };
+    for (const check of [validate, validateJson]) {
+      expect(check(schema, { a: "x", b: 1 })).toStrictEqual([]);
+      expect(check(schema, { a: "y", b: "x" })).toStrictEqual([
+        { path: "/a", message: 'must be one of "x", 1' },
+        { path: "/b", message: "must be 1" },
+      ]);
+    }
   });
 
   test("does not take longer per choice, however many choices there are", () => {
