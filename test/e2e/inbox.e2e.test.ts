@@ -681,6 +681,10 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
       expect(await times(page)).toEqual(shown);
     }
     expect(await ahead.getByLabel("Note").inputValue()).toBe(HALF);
+    // What was typed is kept for a week, which has not passed.
+    await ahead.clock.setSystemTime(Date.now() + 30 * DAY_MS);
+    await ahead.reload();
+    expect(await ahead.getByLabel("Note").inputValue()).toBe(HALF);
     await ahead.getByRole("button", { name: "Decline" }).click();
     await behind.locator("#ask", { hasText: "You declined" }).waitFor();
     expect(await received("approve_invoice")).toContain("decline");

@@ -4,7 +4,7 @@
  * drafts.
  */
 import { load } from "./load.ts";
-import { find, findAll, make, button, person, say } from "./page.ts";
+import { find, findAll, make, button, now, person, say } from "./page.ts";
 
 const PREFIX = "parley-draft:";
 const KEPT_MS = 7 * 86_400_000;
@@ -17,6 +17,7 @@ const ON_ITS_WAY_MS = 60_000;
 interface Draft {
   /** Of the question as it was shown. What was typed for another is no draft of this one. */
   readonly digest: string;
+  /** By the server's time: the browser's clock may be set meanwhile. */
   readonly atMs: number;
   readonly typed: readonly (readonly [name: string, value: string])[];
   /** Address of the page that shows its question, if it was sent and nobody has heard what became of it. */
@@ -88,7 +89,7 @@ export function forgetDraft(ask: string): void {
 export function leaveDraft(ask: string, sentFrom: string): void {
   for (const key of [keyOf(ask), keyOfPage(ask)]) {
     const draft = read(key);
-    if (draft) keep(key, JSON.stringify({ ...draft, atMs: Date.now(), sentFrom } satisfies Draft));
+    if (draft) keep(key, JSON.stringify({ ...draft, atMs: now(), sentFrom } satisfies Draft));
   }
 }
 
@@ -105,7 +106,7 @@ export async function settleDrafts(): Promise<void> {
     const isOver = shown ? shown.dataset["digest"] !== draft.digest : page && find(".done", page);
     if (status === 404 || status === 410 || (status === 200 && isOver)) localStorage.removeItem(key);
     // Without a connection or a login nobody knows.
-    else if (status === 200 && draft.atMs < Date.now() - ON_ITS_WAY_MS) keep(key, JSON.stringify(draft));
+    else if (status === 200 && draft.atMs < now() - ON_ITS_WAY_MS) keep(key, JSON.stringify(draft));
   }
 }
 
@@ -119,7 +120,7 @@ export function pruneDrafts(): void {
     .map((key) => ({ key, atMs: read(key)?.atMs ?? 0 }))
     .toSorted((a, b) => a.atMs - b.atMs);
   for (const [index, { key, atMs }] of known.entries())
-    if (atMs < Date.now() - KEPT_MS || index < known.length - DRAFTS_MAX) localStorage.removeItem(key);
+    if (atMs < now() - KEPT_MS || index < known.length - DRAFTS_MAX) localStorage.removeItem(key);
 }
 
 /** Fills in what was typed before, and keeps what is typed from now on, until the form is marked as sent. Returns what keeps it at once. */
@@ -148,7 +149,7 @@ export function keepDrafts(form: HTMLFormElement, { ask, digest }: { readonly as
     timer = 0;
     if ("sent" in form.dataset) return;
     const typed = typedIn(form);
-    const text = JSON.stringify({ digest, atMs: Date.now(), typed } satisfies Draft);
+    const text = JSON.stringify({ digest, atMs: now(), typed } satisfies Draft);
     if (JSON.stringify(typed) === untouched) localStorage.removeItem(key);
     else if (text.length <= DRAFT_CHARS_MAX) keep(key, text);
   };
