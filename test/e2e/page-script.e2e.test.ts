@@ -13,7 +13,7 @@ let browser: Awaited<ReturnType<typeof startChromium>> | undefined;
 
 beforeAll(async () => {
   if (command === undefined) return;
-  const names = ["around", "drafts", "toasts"];
+  const names = ["around", "drafts", "toasts", "touched"];
   const entry = names.map((name) => `export * from ${JSON.stringify(join(PAGES, `${name}.ts`))};`).join("\n");
   const bundle = await rolldown({
     input: "entry",
@@ -107,6 +107,20 @@ test.runIf(command)("a page of a wizard that is shown again has what was typed b
     return [...again, typed("t/w/b#3", "W", true), Object.keys(localStorage).length];`);
   expect(kept).toEqual(["half", "", "", 0]);
 });
+
+test.runIf(command)(
+  "somebody who has done something since an answer is known to have done so, also if the browser's clock is put back",
+  async () => {
+    const touched = await inPage(`
+    const sinceMs = performance.now();
+    const before = pages.touchedSince(sinceMs);
+    Date.now = () => 0;
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    document.dispatchEvent(new Event("keydown"));
+    return [before, pages.touchedSince(sinceMs), pages.touchedSince(performance.now())];`);
+    expect(touched).toEqual([false, true, false]);
+  },
+);
 
 test.runIf(command)("a message moves the page if it covers what has the focus, and not if it is beside it", async () => {
   const moved = await inPage(`

@@ -38,7 +38,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   let isOut = false;
   let isLooking = false;
   let isStale = false;
-  let lookedAtMs = 0;
+  let lookedAtMs = -Infinity;
 
   const items = () => findAll<HTMLLIElement>("li[data-ask]", asks);
   const linkOf = (item: HTMLElement) => find<HTMLAnchorElement>("a", item);
@@ -73,7 +73,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     },
     onOpen: () => void go(address, ask, { focus: "form" }),
     onGiven: (isAtOnce) => {
-      givenAtMs.set(taskOf(asked[0] ?? ask), Date.now());
+      givenAtMs.set(taskOf(asked[0] ?? ask), performance.now());
       for (const each of asked) itemOf(each)?.classList.add("sending");
       if (asked.length > 1 || asked[0] !== ask) selection.clear();
       if (isAtOnce) place.inert = true;
@@ -82,7 +82,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   });
 
   const taskOf = (ask: string) => ask.slice(0, ask.indexOf("/"));
-  /** When the person last answered something of a task. */
+  /** When the person last answered something of a task. Times are by `performance.now()`: the clock may be set meanwhile. */
   const givenAtMs = new Map<string, number>();
 
   interface Next {
@@ -104,7 +104,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     lasting(say("asksOn", { question }), [button(say("reopen"), () => void open(ask, { focus: "form" }))]);
   }
 
-  const isAnsweredLately = (task: string) => Date.now() - (givenAtMs.get(task) ?? 0) < ONWARD_MS;
+  const isAnsweredLately = (task: string) => performance.now() - (givenAtMs.get(task) ?? -Infinity) < ONWARD_MS;
 
   /** From this question to the next of the same task, or of the list. */
   function goOnFrom(ask: string): void {
@@ -257,7 +257,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
 
   async function look(): Promise<number> {
     const before = opened;
-    lookedAtMs = Date.now();
+    lookedAtMs = performance.now();
     const { href } = location;
     const reply = await load(href, { tag });
     // The person has gone on meanwhile.
@@ -336,10 +336,9 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
 
   /** At once, unless that was a moment ago: many people may look at the same questions. */
   function lookSoon(): void {
-    const ms = lookedAtMs + LOOK_EVERY_MS - Date.now();
+    const ms = lookedAtMs + LOOK_EVERY_MS - performance.now();
     if (ms <= 0) void refresh();
-    // A clock that was put back would make it wait for hours.
-    else wait(Math.min(ms, LOOK_EVERY_MS));
+    else wait(ms);
   }
 
   const stream = main.dataset["changes"];

@@ -44,7 +44,7 @@ const ONWARD_MS = [1_000, 1_000, 2_000, 3_000, 5_000, 8_000, 10_000, 15_000, 15_
 
 /** To somebody who reads their record meanwhile, the next question is offered. */
 async function goOn(): Promise<void> {
-  const sinceMs = Date.now();
+  const sinceMs = performance.now();
   for (const ms of ONWARD_MS) {
     await new Promise((resolve) => setTimeout(resolve, ms));
     if (document.hidden) continue;
