@@ -149,7 +149,7 @@ export async function startWorker(config: WorkerConfig, shared?: Telemetry): Pro
       catalogues = gate.wrap(gateway.offer, recorders);
       await gateway.open(work);
     }
-    gate.watchNames(catalogues, gateway?.offer.unlisted);
+    gate.watchNames(gateway?.offer.listed ?? (() => own), gateway?.offer.unlisted);
     stopAnnouncing = await announceVersions(redis.serving, own, log);
     // A leaf: loaded only if there is something to post.
     if (redis.outbox) {

@@ -42,8 +42,11 @@ export interface OpenedGate {
   wrap(catalogues: Catalogues, recorders?: Omit<Recorders, "log">): Catalogues;
   /** Whether a rule could stop some call of it. */
   concerns(called: Called): boolean;
-  /** Logs names in rules that fit nothing of what runs, now and whenever a further one is found. `unlisted`: how names begin that nobody has listed yet. */
-  watchNames(catalogues: Pick<Catalogues, "runnable">, unlisted?: () => readonly string[]): void;
+  /**
+   * Logs names in rules that fit nothing of what is listed, now and whenever a further one is found. `listed` returns the same maps until they change.
+   * `unlisted`: how names begin that nobody has listed yet.
+   */
+  watchNames(listed: () => Pick<Catalogue, "tools" | "prompts">, unlisted?: () => readonly string[]): void;
   close(): void;
 }
 
@@ -86,15 +89,21 @@ export async function openGate({
       };
     },
     concerns: (called) => options.rules().concerns(called),
-    watchNames(catalogues, unlisted = () => []) {
+    watchNames(listed, unlisted = () => []) {
       if (!opened || !unfitting) return;
+      let before: readonly unknown[] = [];
+      // Of this file, each name once, however often a server lists something else.
       const said = new Set<string>();
       const look = () => {
-        const { tools, prompts } = catalogues.runnable();
-        const found = unfitting.unfittingNames(opened.current(), { tools: tools.keys(), prompts: prompts.keys(), unlisted: unlisted() });
+        const [rules, { tools, prompts }, prefixes] = [opened.current(), listed(), unlisted()];
+        const now = [rules, tools, prompts, prefixes.join(" ")];
+        // Lists of a hundred thousand tools take a quarter of a second.
+        if (now.every((each, at) => each === before[at])) return;
+        if (rules !== before[0]) said.clear();
+        before = now;
+        const found = unfitting.unfittingNames(rules, { tools: tools.keys(), prompts: prompts.keys(), unlisted: prefixes });
         const further = found.filter(({ rule, kind, name }) => !said.has(`${rule} ${kind} ${name}`));
-        said.clear();
-        for (const { rule, kind, name } of found) said.add(`${rule} ${kind} ${name}`);
+        for (const { rule, kind, name } of further) said.add(`${rule} ${kind} ${name}`);
         if (further.length > 0)
           log.warn(
             { names: further.slice(0, NAMES_LOGGED_MAX).map(unfitting.unfittingText), count: further.length },

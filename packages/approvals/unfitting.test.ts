@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Catalogue } from "@parley/core";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { until } from "../../test/support/until.ts";
 import { openGate } from "./every-process.ts";
 import { readRules, type Rules } from "./rules.ts";
 import { unfittingNames, unfittingText } from "./unfitting.ts";
@@ -74,10 +75,13 @@ describe("a worker", () => {
   afterEach(() => vi.useRealTimers());
 
   test("says which names fit nothing when it starts, and which further ones when more is known, each once", async () => {
-    vi.useFakeTimers();
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     const directory = mkdtempSync(join(tmpdir(), "parley-names-"));
     const file = join(directory, "rules.yaml");
-    writeFileSync(file, JSON.stringify({ default: "allow", rules: [{ name: "a", tools: ["refunds", "mail_sent"], action: "deny" }] }));
+    writeFileSync(
+      file,
+      JSON.stringify({ default: "allow", rules: [{ name: "a", tools: ["refunds", "mail_sent", "mail_send"], action: "deny" }] }),
+    );
     const warned: unknown[] = [];
     const quiet = () => undefined;
     const log = { debug: quiet, info: quiet, error: quiet, warn: (fields: unknown, text: unknown) => warned.push([text, fields]) };
@@ -90,7 +94,10 @@ describe("a worker", () => {
         templates: [],
       }) as unknown as Catalogue;
     let [now, unlisted] = [catalogue("refund"), ["mail_"]];
-    gate.watchNames({ runnable: () => now }, () => unlisted);
+    gate.watchNames(
+      () => now,
+      () => unlisted,
+    );
     const text = "rules have names that fit no tool or prompt";
     const first = [text, { names: ['rule a: "refunds" fits none of the known tools (1)'], count: 1 }];
     expect(warned).toEqual([first]);
@@ -100,10 +107,23 @@ describe("a worker", () => {
     vi.advanceTimersByTime(60_000);
     const second = [text, { names: ['rule a: "mail_sent" fits none of the known tools (2)'], count: 1 }];
     expect(warned).toEqual([first, second]);
+    // The server calls it something else, and then every other time.
+    const third = [text, { names: ['rule a: "mail_send" fits none of the known tools (2)'], count: 1 }];
+    for (const tool of ["mail_post", "mail_send", "mail_post", "mail_send"]) {
+      now = catalogue("refund", tool);
+      vi.advanceTimersByTime(15_000);
+    }
+    expect(warned).toEqual([first, second, third]);
+    // Of another file everything is said.
+    writeFileSync(file, JSON.stringify({ default: "allow", rules: [{ name: "a", tools: ["refunds"], action: "deny" }] }));
+    await until(() => {
+      vi.advanceTimersByTime(15_000);
+      return warned.length === 4;
+    });
     gate.close();
     now = catalogue();
     vi.advanceTimersByTime(60_000);
-    expect(warned).toHaveLength(2);
+    expect(warned).toHaveLength(4);
     rmSync(directory, { recursive: true });
   });
 });

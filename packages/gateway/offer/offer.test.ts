@@ -145,6 +145,7 @@ test("a tool that is no longer listed is not offered, but still runs for its tas
   await until(() => names(current(offer)).includes("a_new"));
   expect(names(current(offer))).not.toContain("a_old");
   expect(names(offer.runnable())).toEqual(expect.arrayContaining(["a_old", "a_new"]));
+  expect([names(offer.listed()).includes("a_new"), names(offer.listed()).includes("a_old")]).toEqual([true, false]);
   offer.close();
 });
 

@@ -40,6 +40,8 @@ export interface Offer extends Catalogues {
   isUpstreams(kind: "tool" | "prompt", name: string): boolean;
   /** The upstream whose tool or prompt it is. */
   upstreamOf(kind: "tool" | "prompt", name: string): Upstream | undefined;
+  /** All that is offered to somebody now. Other than `runnable`, without what upstreams have listed before. */
+  listed(): Catalogue;
   /** How names begin of what upstreams offer that have listed nothing yet. */
   unlisted(): readonly string[];
   /** Replaces the upstreams. Resolves when what they list is offered. */
@@ -220,6 +222,7 @@ export async function createOffer({
     current: (caller) =>
       upstreams.some(({ access }) => access) ? offeredBy(upstreams.map((upstream) => allowedTo(caller, upstream))) : offered,
     runnable: () => runnable,
+    listed: () => offered,
     isUpstreams,
     // No prefix is the beginning of another one.
     upstreamOf: (kind, name) => (isUpstreams(kind, name) ? upstreams.find(({ prefix }) => name.startsWith(prefix)) : undefined),
