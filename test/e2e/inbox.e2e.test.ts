@@ -597,15 +597,21 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
   ])(
     "somebody %s reads so in the inbox and on the question's page, at once or with the answer, and keeps what they typed in sight",
     async (_what, happens, notice, refusal) => {
-      const { here, there, as, taskIds, pass } = await asked(["approve_invoice"]);
+      const { here, there, as, all, taskIds, pass } = await asked(["approve_invoice", "approve_invoice"]);
       const path = `/asks/${taskIds.get("approve_invoice")}/approval`;
       const watching = [await as("bob", here), await as("bob", there)] as const;
       const answering = [await as("bob", here, {}, deaf), await as("bob", there, {}, deaf)] as const;
       for (const [inbox, alone] of [watching, answering]) {
-        await inbox.getByRole("link", { name: /Pay invoice/ }).click();
+        await inbox
+          .getByRole("link", { name: /Pay invoice/ })
+          .first()
+          .click();
         await alone.goto(`${new URL(alone.url()).origin}${path}`);
         for (const page of [inbox, alone]) await fillIn(page);
       }
+      const together = await as("bob", here, {}, deaf);
+      await together.goto(`${new URL(together.url()).origin}/inbox?${all.map((taskId) => `batch=${taskId}/approval`).join("&")}`);
+      await fillIn(together);
       await happens({ pass });
       // As a page does that has been offline. It would look by itself, within 15 seconds.
       await watching[0].evaluate("dispatchEvent(new Event('online'))");
@@ -621,6 +627,9 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
       expect(await inbox.locator(".toast .typed .words").innerText()).toBe(HALF);
       await alone.locator("main", { hasText: refusal }).waitFor();
       expect(await alone.locator("main .typed .words").innerText()).toBe(HALF);
+      await together.getByRole("button", { name: "Answer (2)" }).click();
+      await together.locator(".toast", { hasText: "0 of 2 answers counted." }).waitFor();
+      expect(await together.locator(".toast .typed .words").innerText()).toBe(HALF);
       await findNothing(inbox);
       await findNothing(alone);
     },

@@ -171,7 +171,7 @@ function tell({ toast: shown, question, typed, url, onOpen, isShown, keepsDraft 
   if (isShown() || (status === 200 && keepsDraft)) return;
   const open = button(say("reopen"), () => onOpen());
   const receipts = page && find("[data-receipts]", page);
-  if (status === 200 && receipts) return tellReceipts(receipts);
+  if (status === 200 && receipts) return tellReceipts(receipts, typed);
   // The form has come back: the tool did not accept the answer.
   if (status === 200 && page && find("#ask .alert", page)) return;
   if (status === 200) {
@@ -190,12 +190,15 @@ function tell({ toast: shown, question, typed, url, onOpen, isShown, keepsDraft 
   }
   const heading = page && find("h1", page)?.textContent;
   const done = page && (find(".done", page) ?? find("main p", page))?.textContent;
-  const message = lasting([heading, done].filter(Boolean).join(": ") || say("refused", { question }), [open]);
+  keepInSight(typed, lasting([heading, done].filter(Boolean).join(": ") || say("refused", { question }), [open]));
+}
+
+function keepInSight(typed: string, message: Toast): void {
   if (typed !== "") message.add(typedView(typed));
 }
 
 /** Of a batch. What did not count stays in sight until it is closed. */
-function tellReceipts(summary: HTMLElement): void {
+function tellReceipts(summary: HTMLElement, typed: string): void {
   const list = find("ol", summary.ownerDocument);
   const text = summary.textContent;
   const title = make("h2", { text, attributes: { id: "receipts-title" } });
@@ -211,7 +214,7 @@ function tellReceipts(summary: HTMLElement): void {
     close.focus();
   });
   if (summary.dataset["receipts"] === "all") toast(text, [show]).leave();
-  else lasting(text, [show]);
+  else keepInSight(typed, lasting(text, [show]));
 }
 
 /** Another attempt while the page is left would most likely be lost like those before, and nobody would hear of it: the person decides. */
