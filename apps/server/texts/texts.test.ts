@@ -93,6 +93,24 @@ test("phrases beside each other are translated one by one, and an author's words
   expect(inWords(ENGLISH, "must be at least 3")).toBe("must be at least 3");
 });
 
+test.each(["a: ", "entry 1: ", "a: b, or ", "a: b; c, or ", "; a: ", "Example: a. ", 'must be "', "must be one of a, or "])(
+  "takes no time, whatever is repeated: %s",
+  (part) => {
+    const startedAt = performance.now();
+    for (const text of [part.repeat(1_000 / part.length), part.repeat(9_000 / part.length)]) {
+      inWords(GERMAN, text);
+      describedIn(DE.notes, text);
+    }
+    expect(performance.now() - startedAt).toBeLessThan(500);
+  },
+);
+
+test("where it is wrong is translated before what is wrong, however deep that is", () => {
+  expect(inWords(GERMAN, "a: entry 2: must be a text, or is required; b: must be a list, and so on")).toBe(
+    "a: Eintrag 2: muss ein Text sein, oder wird gebraucht; b: muss eine Liste sein, and so on",
+  );
+});
+
 test.each(SENTENCES.map(([, , text]) => text))("what the validator says is translated: %s", (english) => {
   const german = inWords(GERMAN, english);
   expect(german).not.toBe(english);

@@ -9,6 +9,8 @@ const LANGUAGES: Readonly<Record<Language, true>> = { en: true, de: true };
 /** Of those for whom there is no language. */
 const ENGLISH_LOCALE = "en-GB";
 const PHRASE_CHARS_MAX = 1_000;
+/** Several beside each other. */
+const TEXT_CHARS_MAX = 10 * PHRASE_CHARS_MAX;
 
 /** The first of these language tags, the most wanted first, in which there are texts. */
 export function localeIn(tags: readonly string[]): string {
@@ -29,19 +31,26 @@ export function filled(text: string, parts: Readonly<Record<string, string | num
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => (Object.hasOwn(parts, name) ? String(parts[name]) : whole));
 }
 
-/** What the form and the validator say in English, in the language of these phrases. What is no phrase of theirs is an author's, and stays. */
+/**
+ * What the form and the validator say in English, in the language of these phrases. What is no phrase of theirs is an author's, and stays.
+ * Each part of the text is looked at a few times, however many places it begins with: authors, servers and the names in an answer decide that.
+ */
 export function inPhrases(phrases: Phrases, english: string): string {
-  if (phrases === PHRASES) return english;
-  const either = english.split(", or ").map((each) => phrase(phrases, each));
-  if (either.length > 1 && either.every((each) => each !== undefined)) return either.join(phrases.or);
-  const found = phrase(phrases, english);
-  if (found !== undefined) return found;
+  if (phrases === PHRASES || english.length > TEXT_CHARS_MAX) return english;
+  const found = phraseIn(english);
+  if (found?.groups["phrase"] !== undefined) return translated(phrases, found);
+  const either = english.split(PHRASES.or);
+  if (either.length > 1) {
+    const all = either.map((each) => phrase(phrases, each));
+    if (all.every((each) => each !== undefined)) return all.join(phrases.or);
+  }
+  if (found) return translated(phrases, found);
   // Several beside each other.
   for (const between of ["; ", ", "]) {
     if (english.includes(between))
       return english
         .split(between)
-        .map((each) => phrase(phrases, each) ?? each)
+        .map((each) => inPhrases(phrases, each))
         .join(between);
   }
   return english;
@@ -92,17 +101,27 @@ function sourceOf(text: string): string {
     .join("");
 }
 
-function phrase(phrases: Phrases, english: string): string | undefined {
+interface Match {
+  readonly name: keyof Phrases;
+  readonly groups: Readonly<Record<string, string>>;
+}
+
+function phraseIn(english: string): Match | undefined {
   if (english.length > PHRASE_CHARS_MAX) return undefined;
   for (const { name, pattern } of PATTERNS) {
-    const match = pattern.exec(english);
-    if (match)
-      return filled(
-        phrases[name],
-        Object.fromEntries(Object.entries(match.groups ?? {}).map(([part, text]) => [part, inPart(phrases, part, text)])),
-      );
+    const found = pattern.exec(english);
+    if (found) return { name, groups: found.groups ?? {} };
   }
   return undefined;
+}
+
+function translated(phrases: Phrases, { name, groups }: Match): string {
+  return filled(phrases[name], Object.fromEntries(Object.entries(groups).map(([part, text]) => [part, inPart(phrases, part, text)])));
+}
+
+function phrase(phrases: Phrases, english: string): string | undefined {
+  const found = phraseIn(english);
+  return found && translated(phrases, found);
 }
 
 function inPart(phrases: Phrases, part: string, english: string): string {
