@@ -170,7 +170,9 @@ describe.skipIf(command === undefined)("in a browser, by keyboard, nothing is ty
     const to = async (label: string, key = "Tab", or = label) => {
       const isThere = (text: string) => text.trim().startsWith(label) || text.trim().startsWith(or);
       for (let pressed = 0; !isThere(await focused()); pressed += 1) {
-        if (pressed === 60) throw new Error(`no key leads to ${label}; at ${await focused()}`);
+        if (pressed === 300) throw new Error(`no key leads to ${label}; at ${await focused()}`);
+        // Buttons of a question that has just come take no key for a moment.
+        if (pressed % 60 === 59) await page.waitForTimeout(500);
         await keyboard.press(key);
       }
     };
