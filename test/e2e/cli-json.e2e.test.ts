@@ -233,7 +233,15 @@ describe("with --json", () => {
   test("rules for approvals are checked and explained", async () => {
     const file = join(home, "rules.yaml");
     await writeFile(file, "default: deny\nrules: [{ name: echoes, tools: [echo], action: allow }]\n");
-    expect(await json("policy", "check", "--file", file)).toEqual([{ file, valid: true, version: expect.any(String), dryRun: false }]);
+    expect(await json("policy", "check", "--file", file)).toEqual([
+      {
+        file,
+        valid: true,
+        version: expect.any(String),
+        dryRun: false,
+        warnings: [expect.stringContaining('rule echoes: "echo" fits none')],
+      },
+    ]);
     expect(await json("policy", "explain", "echo", "--file", file)).toEqual([
       { tool: "echo", dryRun: false, type: "allow", rule: "echoes", tried: [] },
     ]);
