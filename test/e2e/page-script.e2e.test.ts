@@ -13,7 +13,7 @@ let browser: Awaited<ReturnType<typeof startChromium>> | undefined;
 
 beforeAll(async () => {
   if (command === undefined) return;
-  const names = ["around", "drafts", "toasts", "touched"];
+  const names = ["around", "drafts", "options", "toasts", "touched"];
   const entry = names.map((name) => `export * from ${JSON.stringify(join(PAGES, `${name}.ts`))};`).join("\n");
   const bundle = await rolldown({
     input: "entry",
@@ -119,6 +119,22 @@ test.runIf(command)(
     document.dispatchEvent(new Event("keydown"));
     return [before, pages.touchedSince(sinceMs), pages.touchedSince(performance.now())];`);
     expect(touched).toEqual([false, true, false]);
+  },
+);
+
+test.runIf(command)(
+  "in the middle of a word that chooses, a letter that fits no choice is no key of the inbox, where D declines",
+  async () => {
+    const [pressed, chosen] = await inPage<[boolean[], string]>(`
+    document.body.innerHTML = \`<form class="question"><div role="radiogroup"><div class="choices">
+      <label><input type="radio" name="f" value="travel"> Travel</label><label><input type="radio" name="f" value="other"> Other</label>
+    </div></div></form>\`;
+    pages.makeSearchable(document.body);
+    const isTaken = (key) => !document.querySelector("input").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    const pressed = ["d", "t", "r", "d"].map(isTaken);
+    return [pressed, document.querySelector(":checked").value];`);
+    expect(pressed).toEqual([false, true, true, true]);
+    expect(chosen).toBe("travel");
   },
 );
 

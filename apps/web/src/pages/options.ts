@@ -70,14 +70,16 @@ function chooseByLetters(choices: HTMLElement): void {
   let last = 0;
   choices.addEventListener("keydown", (event) => {
     if (event.key.length !== 1 || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
-    typed = event.timeStamp - last < LETTERS_MS ? typed + event.key : event.key;
+    const isWithinWord = typed !== "" && event.timeStamp - last < LETTERS_MS;
+    typed = isWithinWord ? typed + event.key : event.key;
     last = event.timeStamp;
     const wanted = plain(typed);
     const label = wanted.trim() === "" ? undefined : labels.find((each) => plain(each.textContent.trim()).startsWith(wanted));
     const box = label && find<HTMLInputElement>("input", label);
-    if (!box) return;
     // Otherwise it would be a key of the inbox.
-    event.preventDefault();
+    if (box || isWithinWord) event.preventDefault();
+    else typed = "";
+    if (!box) return;
     if (!box.checked) box.click();
     box.focus();
   });
