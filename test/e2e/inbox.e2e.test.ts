@@ -658,6 +658,32 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     }
   });
 
+  test("when a person logs out, other pages of the browser show nothing of theirs any more; when a login ends by itself, what they typed stays", async () => {
+    const { here, as, taskIds } = await asked(["approve_invoice"]);
+    const ask = `${taskIds.get("approve_invoice")}/approval`;
+    const { origin } = new URL(here.url);
+    for (const logsOut of [false, true]) {
+      const page = await as("bob", here);
+      const others = [await page.context().newPage(), await page.context().newPage()] as const;
+      for (const [index, path] of [`/asks/${ask}`, `/inbox?ask=${ask}`].entries()) {
+        await others[index]?.goto(`${origin}${path}`);
+        await fillIn(others[index]!);
+      }
+      await page.route("**/logout", (route) => route.fulfill({ body: "left" }));
+      await page.getByText("Menu").click();
+      if (logsOut) await page.getByRole("button", { name: "Log out" }).click();
+      const refused = others.map((other) => other.waitForResponse((response) => response.status() === 401));
+      await page.context().addCookies([{ name: "lapsed", value: "1", url: origin }]);
+      await others[1].evaluate("dispatchEvent(new Event('online'))");
+      await Promise.all(refused);
+      for (const other of others) {
+        if (logsOut)
+          await until(async () => (await other.getByText("Pay invoice").count()) + (await other.getByLabel("Note").count()) === 0);
+        else expect(await other.getByLabel("Note").inputValue()).toBe(HALF);
+      }
+    }
+  });
+
   test("a browser's clock that is wrong by a day, or is set while the page is open, changes no date and no countdown, and loses nothing", async () => {
     const { here, there, as, received } = await asked(["approve_invoice", "translate", "read_report"]);
     const wrongBy = (ms: number) => async (page: Page) => {

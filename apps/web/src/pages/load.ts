@@ -15,8 +15,16 @@ export interface Loaded {
 
 const PATIENCE_MS = 20_000;
 
+/** Written by the page on which the person logs out. */
+export const LEFT = "parley-left";
+let hasLeft = false;
+addEventListener("storage", ({ key }) => {
+  if (key === LEFT) hasLeft = true;
+});
+
 /**
- * If another person has logged in with this browser since the page was loaded, it is loaded again instead: neither sees, or keeps, what the other types.
+ * If the person has logged out on another page, or another person has logged in with this browser, the page is loaded again instead: nobody sees, or keeps, what
+ * another one types. A login that ends by itself leaves the page as it is.
  *
  * `tag`: of the page as it was last, for which the server replies 304 if it would be the same. `body`: of a form to send.
  */
@@ -35,7 +43,7 @@ export function load(
     if (tag !== undefined) request.setRequestHeader("if-none-match", tag);
     request.addEventListener("loadend", () => {
       // Nobody needs the reply any more.
-      if (request.status === 205) return location.reload();
+      if (request.status === 205 || (request.status === 401 && hasLeft)) return location.reload();
       const isReply = request.status !== 0;
       const page = isReply ? ((request.response as Document | null) ?? undefined) : undefined;
       if (page?.body) tellTime(page);
