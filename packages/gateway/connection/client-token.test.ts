@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { inspect } from "node:util";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { CallToolRequestSchema, ElicitResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from "jose";
@@ -293,6 +294,37 @@ test("an upstream that refuses every token has each request twice at most, and t
   expect(server.came).toHaveLength(5);
 });
 
+test("an upstream that asks for other scopes with each refusal has the provider asked once more, and no more", async () => {
+  const server = await upstreamServer();
+  let times = 0;
+  server.refuses = () => {
+    times += 1;
+    server.challenge = `Bearer scope="${times % 2 === 0 ? "read" : "write"}"`;
+    return true;
+  };
+  const connector = connecting();
+  const open = async () => await connector.open(upstreamAt(server.url), { capabilities: {} }).catch(describeFailure);
+  for (let each = 0; each < 5; each += 1) expect(await open()).toBe("it does not accept the credentials (HTTP 401)");
+  expect(asked).toHaveLength(2);
+});
+
+test("a request that was given up before it began asks for no token, and fails nowhere else", async () => {
+  const { url } = await upstreamServer();
+  const upstream = upstreamAt(url);
+  instead.set("/token", (_request, response) => response.writeHead(503).end());
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => void unhandled.push(error);
+  process.on("unhandledRejection", note);
+  closers.push(() => process.off("unhandledRejection", note));
+  const tokens = tokensAt();
+  const gone = AbortSignal.abort(new Error("given up"));
+  await expect(tokens.token(upstream, reachedBy(upstream), gone)).rejects.toThrow("given up");
+  await expect(tokens.token(upstream, reachedBy(upstream))).rejects.toThrow("refused a token, or failed to issue one");
+  await sleep(50);
+  expect(unhandled).toEqual([]);
+  expect(asked).toHaveLength(1);
+});
+
 test("what an upstream says where it refuses a token counts: where its metadata are, and which scopes it needs", async () => {
   const server = await upstreamServer();
   const metadata = { resource: server.url, authorization_servers: [issuer] };
@@ -504,7 +536,7 @@ describe("what is wrong is said in one sentence, without the secret and without 
       .open(entry, { capabilities: {} })
       .catch((thrown: unknown) => thrown);
     expect(describeFailure(error)).toBe(says.replace("AUTH", `its authorization server ${host()}`));
-    expect(describeFailure(error)).not.toMatch(new RegExp(`${WORDS}|${SECRET}`));
+    expect(`${describeFailure(error)} ${inspect(error)}`).not.toMatch(new RegExp(`${WORDS}|${SECRET}`));
     expect(asked.length > 0).toBe(isAsked);
     expect(upstream.came).toEqual([]);
   });

@@ -135,7 +135,7 @@ export function createClientTokens({ fetch, nowMs = () => performance.now() }: C
       const entry = entryOf(upstream, reached);
       const { token } = entry;
       if (token && nowMs() < token.renewMs) return token.text;
-      const renewed = unlessAborted(renew(entry, upstream, reached), signal);
+      const renewed = unlessAborted(() => renew(entry, upstream, reached), signal);
       // T4
       const next = token && nowMs() < token.expiresMs ? await renewed.catch(() => token) : await renewed;
       signal?.throwIfAborted();
@@ -148,23 +148,24 @@ export function createClientTokens({ fetch, nowMs = () => performance.now() }: C
       const { resourceMetadataUrl: metadata, scope } = extractWWWAuthenticateParams(response);
       // Metadata that are elsewhere could be anywhere in this network.
       const isHere = metadata?.origin === new URL(reached.url).origin;
-      const hint = { ...(isHere && { metadata }), ...(scope !== undefined && { scope }) };
-      const isNews = hint.metadata?.href !== entry.hint.metadata?.href || hint.scope !== entry.hint.scope;
+      const { hint } = entry;
+      // What it says for the first time. One that asks for other scopes with each refusal has nothing new (T5).
+      const isNews = (isHere && hint.metadata === undefined) || (scope !== undefined && hint.scope === undefined);
       if (token && !isNews && nowMs() - token.sinceMs < REFUSED_EVERY_MS) return undefined;
-      entry.hint = hint;
-      return (await unlessAborted(renew(entry, upstream, reached), signal)).text;
+      entry.hint = { ...hint, ...(isHere && { metadata }), ...(scope !== undefined && { scope }) };
+      return (await unlessAborted(() => renew(entry, upstream, reached), signal)).text;
     },
   };
 }
 
-async function unlessAborted<One>(work: Promise<One>, signal: AbortSignal | null | undefined): Promise<One> {
-  if (!signal) return await work;
+async function unlessAborted<One>(work: () => Promise<One>, signal: AbortSignal | null | undefined): Promise<One> {
+  if (!signal) return await work();
   signal.throwIfAborted();
   const { promise, reject } = Promise.withResolvers<never>();
   const stop = () => reject(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
   try {
-    return await Promise.race([work, promise]);
+    return await Promise.race([work(), promise]);
   } finally {
     signal.removeEventListener("abort", stop);
   }
@@ -213,7 +214,7 @@ async function obtain(reached: WithCredentials, { fetch, hint, timeoutMs, nowMs 
     });
     return tokenOf(tokens, { at, sinceMs });
   } catch (error) {
-    throw error instanceof NoAccess ? error : new NoAccess(`${at} ${whyNot(error, signal)}`, error);
+    throw error instanceof NoAccess ? error : new NoAccess(`${at} ${whyNot(error, signal)}`);
   }
 }
 
@@ -242,7 +243,7 @@ async function resourceMetadata(url: string, { fetch, hint, signal }: Discoverin
     return await discoverOAuthProtectedResourceMetadata(url, hint && { resourceMetadataUrl: hint }, noting);
   } catch (error) {
     if (status !== undefined && status >= 400 && status < 500) return undefined;
-    if (signal.aborted) throw new NoAccess("its metadata did not come within its `connectTimeout`", error);
+    if (signal.aborted) throw new NoAccess("its metadata did not come within its `connectTimeout`");
     // A request that failed has no status of its own, also after one that did not.
     const why =
       error instanceof TypeError
@@ -250,7 +251,7 @@ async function resourceMetadata(url: string, { fetch, hint, signal }: Discoverin
         : (status ?? 0) >= 500
           ? `HTTP ${status}`
           : "they are not those of OAuth (RFC 9728)";
-    throw new NoAccess(`its metadata cannot be read: ${why}`, error);
+    throw new NoAccess(`its metadata cannot be read: ${why}`);
   }
 }
 
