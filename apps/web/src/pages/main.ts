@@ -78,7 +78,11 @@ async function watch(): Promise<void> {
     // An answer is on its way.
     if (document.hidden || place.inert) continue;
     const reply = await load(location.href, { tag: tag ?? '""' });
-    if (reply.status === 401) return;
+    if (reply.status === 401) {
+      // They log in on another page, or somebody else does.
+      await new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
+      continue;
+    }
     // The person has answered meanwhile.
     if (find("#ask") !== place || place.inert) continue;
     tag = reply.tag ?? tag;
