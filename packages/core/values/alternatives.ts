@@ -97,7 +97,12 @@ function together(alternatives: readonly (readonly Said[])[], none: Said, texts:
     return [isShort ? { schemaPath, violation: { path, message: texts.or(messages) } } : none];
   }
 
-  const all = alternatives.flat().flatMap(({ kinds, violation }) => (kinds !== undefined && violation.path === path ? [kinds] : []));
+  const all = alternatives.flatMap((each) => {
+    const kinds = each.flatMap((part) => (part.kinds !== undefined && part.violation.path === path ? [part.kinds] : []));
+    // Of a text that is one of a few, any other text does not do.
+    const choosing = kinds.filter((one) => one.types.length === 0);
+    return choosing.length > 0 ? choosing : kinds;
+  });
   const types = [...new Set(all.flatMap((each) => each.types))];
   const choices = [...new Set(all.flatMap((each) => each.choices))];
   // Nobody writes null into a form: the field is left empty.

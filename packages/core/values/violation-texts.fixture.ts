@@ -53,6 +53,8 @@ export const SENTENCES: readonly (readonly [schema: JsonObject, value: Json, tex
   [{ anyOf: [{ type: "string", minLength: 3 }, { type: "null" }] }, "b", "must have at least 3 characters"],
   [{ anyOf: [{ type: "integer" }, { type: "null" }] }, "b", "must be a whole number"],
   [{ anyOf: [{ type: "null" }] }, "b", "must be null"],
+  [{ anyOf: [{ type: "string", const: "auto" }, { type: "number" }] }, true, 'must be a number or "auto"'],
+  [{ anyOf: [{ type: "string", enum: ["a", "b"] }, { type: "null" }] }, 5, 'must be one of "a", "b"'],
   [{ anyOf: [{ anyOf: [{ type: "integer" }, { const: "auto" }] }, { type: "null" }] }, "b", 'must be a whole number or "auto"'],
   [
     { anyOf: [{ format: "email" }, { format: "uri" }] },
