@@ -1,6 +1,6 @@
 /**
- * What fifty models cost that call the poll tools in a tight loop, and what a caller of another tenant, and of their own, notices. Each model is a
- * caller of its own, or all are one. They are in a thread of their own, so that their work is not measured as the others' time.
+ * What fifty models cost that call the poll tools in a tight loop, and what callers of another tenant and of the same one notice. Each model is a
+ * caller of its own, or all are one. They run in a thread of their own, so that their work is not measured as the others' time.
  *
  *   REDIS_URL=redis://… node bench/models.ts
  */
@@ -93,7 +93,7 @@ async function main(): Promise<void> {
   const loops = [
     ["nobody polls", [], "", "nothing"],
     ["50 callers: `parley_task` without `seen`", apart, "parley_task", "own task"],
-    ["50 callers: `parley_task` of a task that there is not", apart, "parley_task", "no task"],
+    ["50 callers: `parley_task` of a task that does not exist", apart, "parley_task", "no task"],
     ["50 callers: `parley_asks`", apart, "parley_asks", "nothing"],
     ["one caller 50 times: `parley_asks`", together, "parley_asks", "nothing"],
     ["one caller 50 times: `parley_task` without `seen`", together, "parley_task", "own task"],
@@ -125,7 +125,7 @@ async function main(): Promise<void> {
     const percent = (share: number) => `${Math.round(share * 100)} %`;
     const cells = [what, ...rates, percent(front / ms), percent(store / ms), `${at(0.5)} (${at(0.99)})`, percent(denied / took.length)];
     console.log(`| ${cells.join(" | ")} |`);
-    // The minute of quotas is over, and the requests that the thread left behind.
+    // Requests that the thread left behind end meanwhile.
     await sleep(3_000);
   }
   await deployment.close();
