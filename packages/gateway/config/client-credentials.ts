@@ -52,7 +52,9 @@ export function credentialsOf(given: z.output<typeof clientCredentials>, { say, 
   const about = (key: string) => (what: string) => say(`clientCredentials.${key}`, what);
   const filled = (key: "clientId" | "clientSecret" | "privateKey") =>
     environment === undefined ? (given[key] ?? "") : fill(given[key] ?? "", environment, about(key));
-  const problem = issuer.includes("${") ? "has `${`, which is not filled in here" : urlProblem(issuer, undefined);
+  for (const [key, text] of Object.entries({ issuer, scopes: scopes?.join(" "), resource: resource || undefined }))
+    if (text?.includes("${")) about(key)("has `${`, which is not filled in here");
+  const problem = issuer.includes("${") ? undefined : urlProblem(issuer, undefined);
   if (problem !== undefined) about("issuer")(problem);
   if ((given.clientSecret === undefined) === (given.privateKey === undefined))
     about("clientSecret")("give either `clientSecret` or `privateKey`");

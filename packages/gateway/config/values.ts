@@ -30,7 +30,8 @@ export function fill(value: string, environment: Readonly<Record<string, string 
 export function urlProblem(text: string, allowHttp: boolean | undefined): string | undefined {
   const url = URL.parse(text);
   if (!url) return "must be a URL such as https://host/path";
-  if (url.username !== "" || url.password !== "") return "must not contain credentials: put them into `headers`";
+  if (url.username !== "" || url.password !== "")
+    return `must not contain credentials${allowHttp === undefined ? "" : ": put them into `headers`"}`;
   if (url.protocol === "https:" || (url.protocol === "http:" && (allowHttp === true || isLoopback(url.hostname)))) return undefined;
   if (url.protocol !== "http:") return "must be https";
   const permitted = allowHttp === undefined ? "" : "; `allowHttp: true` allows it on a private network";
