@@ -22,6 +22,7 @@ import { openStored } from "../dialects/end-state.ts";
 import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { type Issuer, startIssuer } from "../support/issuer.ts";
 import { keysOf, openLook } from "../support/look.ts";
+import { logged } from "../support/processes.ts";
 import { startProxy } from "../support/proxy.ts";
 import { until } from "../support/until.ts";
 import { writeUpstreams } from "../support/upstream.ts";
@@ -38,6 +39,7 @@ rules:
   - { name: lists, title: Listing, tools: [files_list_directory], action: approve, by: { groups: [operations] }, not: caller, tests: { share: 0.2, change: [{ path: / }] } }
   - { name: sums, title: Adding, tools: [all_get-sum], action: approve, by: { groups: [operations] }, not: caller }
   - { name: environment, title: Reading the environment, tools: [all_get-env], action: deny, reason: It has secrets. }
+  - { name: misspelt, tools: [file_move], action: deny }
   - { name: rest, tools: [files_*, all_echo], action: allow }
 `;
 
@@ -177,6 +179,13 @@ test("a client with tasks sees what its call waits for, and gets a refusal that 
   expect(textOf(ended.result)).toMatch(/^The call of files_move_file was refused \(Moving files\)\. .* Do not call it again unchanged\.$/);
   expect(existsSync(join(files, "kept.txt"))).toBe(true);
   client.close();
+});
+
+test("each worker says which name of a rule fits nothing, and no other", async () => {
+  for (const worker of deployment.workers) {
+    const { names } = await logged(worker, "rules have names that fit no tool or prompt");
+    expect(names).toEqual([expect.stringMatching(/^rule misspelt: "file_move" fits none of the known tools \(\d+\)$/)]);
+  }
 });
 
 test("reads and writes pass at once, and what nobody may do is refused", async () => {
