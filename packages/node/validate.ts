@@ -8,7 +8,6 @@ import {
   ParleyError,
   type ValidateSchema,
   violationsIn,
-  VIOLATIONS_WANTED,
   withChoicesAsEnum,
 } from "@parley/core";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
@@ -32,7 +31,7 @@ export function createValidator(): ValidateSchema {
   return (schema, value) => {
     const compile = isSmall(value) ? (checkAll ??= compiler({ allErrors: true })) : (checkFirst ??= compiler({ allErrors: false }));
     const check = compile(schema);
-    return check(value) ? [] : violationsIn(check.errors ?? []).slice(0, VIOLATIONS_WANTED);
+    return check(value) ? [] : violationsIn(check.errors ?? []);
   };
 }
 

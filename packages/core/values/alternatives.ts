@@ -5,7 +5,7 @@
  *   { anyOf: [{ type: "integer" }, { const: "auto" }] }              "x"  →  must be a whole number or "auto"
  *   { anyOf: [{ type: "string", minLength: 3 }, { type: "null" }] }  "x"  →  must have at least 3 characters
  */
-import { schemaViolation, type Violation } from "./schema-violation.ts";
+import { schemaViolation, type Violation, VIOLATIONS_WANTED } from "./schema-violation.ts";
 import { ENGLISH, listOf, type SchemaProblem, type ViolationTexts } from "./violation-texts.ts";
 
 /** More alternatives that a value might have meant are not told in one sentence. */
@@ -20,21 +20,24 @@ export interface ReportedProblem extends SchemaProblem {
 /** What would do instead, where a value is of another kind. */
 interface Kinds {
   readonly types: readonly string[];
-  readonly choices: readonly unknown[];
+  /** Lists as they stand in the schema, which may be long: they are read only for what is reported. */
+  readonly choices: readonly (readonly unknown[])[];
 }
 
 interface Said {
   readonly schemaPath: string;
-  readonly violation: Violation;
+  readonly path: string;
+  readonly message: () => string;
   readonly kinds?: Kinds;
 }
 
-/** In the order of the problems, which is the schema's. Looks at each problem a few times, however many there are. */
+/** The first violations, in the order of the problems, which is the schema's. Looks at each problem a few times, however many there are. */
 export function violationsIn(problems: readonly ReportedProblem[], texts: ViolationTexts = ENGLISH): readonly Violation[] {
   const said: Said[] = [];
   for (const problem of problems) {
     const { schemaPath, instancePath: path, keyword, params } = problem;
-    const one: Said = { schemaPath, violation: schemaViolation(problem, texts), ...kindsIn(problem) };
+    const violation = schemaViolation(problem, texts);
+    const one: Said = { schemaPath, path: violation.path, message: () => violation.message, ...kindsIn(problem) };
     if ((keyword !== "anyOf" && keyword !== "oneOf") || Array.isArray(params["passingSchemas"])) {
       said.push(one);
       continue;
@@ -44,20 +47,20 @@ export function violationsIn(problems: readonly ReportedProblem[], texts: Violat
     let first = said.length;
     for (; first > 0; first -= 1) {
       const before = said[first - 1] as Said;
-      if (numberAt(before.schemaPath) === undefined || (before.violation.path !== path && !isBelow(before.violation.path, path))) break;
+      if (numberAt(before.schemaPath) === undefined || (before.path !== path && !isBelow(before.path, path))) break;
     }
     const parts = said.splice(first);
     const alternatives = [...Map.groupBy(parts, (each) => numberAt(each.schemaPath)).values()];
     // One that refers to further references has problems that cannot be told from others: then everything is said.
     said.push(...(alternatives.length === count ? together(alternatives, one, texts) : [...parts, one]));
   }
-  return said.map(({ violation }) => violation);
+  return said.slice(0, VIOLATIONS_WANTED).map(({ path, message }) => ({ path, message: message() }));
 }
 
 function kindsIn({ keyword, params }: SchemaProblem): { readonly kinds?: Kinds } {
   if (keyword === "type") return { kinds: { types: listOf(params["type"]), choices: [] } };
-  if (keyword === "const") return { kinds: { types: [], choices: [params["allowedValue"]] } };
-  return keyword === "enum" ? { kinds: { types: [], choices: listOf(params["allowedValues"]) } } : {};
+  if (keyword === "const") return { kinds: { types: [], choices: [[params["allowedValue"]]] } };
+  return keyword === "enum" ? { kinds: { types: [], choices: [listOf(params["allowedValues"])] } } : {};
 }
 
 /** Which alternative a problem is one of. Below a reference it has the path of what is referred to. */
@@ -85,30 +88,31 @@ function numbered({ schemaPath, keyword, parentSchema }: ReportedProblem) {
 
 /** The problems of the alternative that was meant, or what would do instead. `none` if neither can be said. */
 function together(alternatives: readonly (readonly Said[])[], none: Said, texts: ViolationTexts): readonly Said[] {
-  const { schemaPath } = none;
-  const { path } = none.violation;
-  const isOtherKind = (each: readonly Said[]) => each.some(({ kinds, violation }) => kinds !== undefined && violation.path === path);
+  const { schemaPath, path } = none;
+  const isOtherKind = (each: readonly Said[]) => each.some((part) => part.kinds !== undefined && part.path === path);
   const [meant, ...others] = alternatives.filter((each) => !isOtherKind(each));
   if (meant && others.length === 0) return meant.map((each) => ({ ...each, schemaPath }));
   if (meant) {
     const all = [meant, ...others];
-    const isShort = all.length <= NAMED_MAX && all.every((each) => each.length === 1 && each[0]?.violation.path === path);
-    const messages = [...new Set(all.flat().map(({ violation }) => violation.message))];
-    return [isShort ? { schemaPath, violation: { path, message: texts.or(messages) } } : none];
+    const isShort = all.length <= NAMED_MAX && all.every((each) => each.length === 1 && each[0]?.path === path);
+    return [isShort ? { schemaPath, path, message: () => texts.or([...new Set(all.flat().map(({ message }) => message()))]) } : none];
   }
 
   const all = alternatives.flatMap((each) => {
-    const kinds = each.flatMap((part) => (part.kinds !== undefined && part.violation.path === path ? [part.kinds] : []));
+    const kinds = each.flatMap((part) => (part.kinds !== undefined && part.path === path ? [part.kinds] : []));
     // Of a text that is one of a few, any other text does not do.
-    const choosing = kinds.filter((one) => one.types.length === 0);
+    const choosing = kinds.filter(({ types }) => types.length === 0);
     return choosing.length > 0 ? choosing : kinds;
   });
   const types = [...new Set(all.flatMap((each) => each.types))];
   const choices = [...new Set(all.flatMap((each) => each.choices))];
-  // Nobody writes null into a form: the field is left empty.
-  const named = types.length + choices.length > 1 ? types.filter((type) => type !== "null") : types;
-  const message = texts.of({ keyword: "anyOf", params: { types: named, choices } });
-  return message === undefined ? [none] : [{ schemaPath, violation: { path, message }, kinds: { types, choices } }];
+  const message = () => {
+    const distinct = [...new Set(choices.flat())];
+    // Nobody writes null into a form: the field is left empty.
+    const named = types.length + distinct.length > 1 ? types.filter((type) => type !== "null") : types;
+    return texts.of({ keyword: "anyOf", params: { types: named, choices: distinct } }) ?? none.message();
+  };
+  return [{ schemaPath, path, message, kinds: { types, choices } }];
 }
 
 function isBelow(path: string, above: string): boolean {

@@ -19,7 +19,6 @@ import {
   MULTIPLE_OF,
   type ValidateSchema,
   violationsIn,
-  VIOLATIONS_WANTED,
   withChoicesAsEnum,
 } from "@parley/core";
 
@@ -92,5 +91,5 @@ export const validateShape: ValidateSchema = (schema, value) => {
 };
 
 function violations(fits: ValidateFunction, value: unknown): ReturnType<ValidateSchema> {
-  return fits(value) ? [] : violationsIn(fits.errors ?? []).slice(0, VIOLATIONS_WANTED);
+  return fits(value) ? [] : violationsIn(fits.errors ?? []);
 }
