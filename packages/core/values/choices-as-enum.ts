@@ -5,6 +5,7 @@
  *   oneOf: [{ const: "a", title: "A" }, { const: "b" }]  →  enum: ["a", "b"]
  */
 import type { JsonObject } from "./json.ts";
+import { HOLDS_DATA, NAMES_SCHEMAS } from "./older-drafts.ts";
 
 export function withChoicesAsEnum(schema: JsonObject): JsonObject {
   return REFERS_TO_ALTERNATIVE.test(JSON.stringify(schema)) ? schema : (rewritten(schema) as JsonObject);
@@ -34,9 +35,6 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-const HOLDS_DATA: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "required"]);
-/** The members of these keywords are named by the author of the schema; they are not keywords. */
-const NAMES_SCHEMAS: ReadonlySet<string> = new Set(["properties", "patternProperties", "dependentSchemas", "$defs"]);
 const ANNOTATES: ReadonlySet<string> = new Set(["const", "title", "description"]);
 
 /** The values of the alternatives; undefined unless each is a single, distinct text, number or boolean with at most a title and a description. */

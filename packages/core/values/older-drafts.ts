@@ -10,9 +10,10 @@
  */
 import type { Json, JsonObject } from "./json.ts";
 
-const HOLDS_DATA: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "required"]);
+/** What these keywords hold is data, whatever its members are called. */
+export const HOLDS_DATA: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "required"]);
 /** The members of these keywords are named by the author of the schema; they are not keywords. */
-const NAMES_SCHEMAS: ReadonlySet<string> = new Set([
+export const NAMES_SCHEMAS: ReadonlySet<string> = new Set([
   "properties",
   "patternProperties",
   "dependencies",
