@@ -245,13 +245,13 @@ describe("a mistake that a file is likely to have is named", () => {
     const url = "https://crm.example.com/${KEY}";
     const command = { name: "crm", command: "npx", args: ["--token=${TOKEN}"], cwd: "${HOME}/x", env: { A: "$TOKEN" } };
     expect(problems([{ name: "crm", url, headers: { authorization: "Bearer $TOKEN" } }])).toEqual([
-      "upstreams[0].url (crm): has `${`, and variables are filled in in `headers`, `env` and `clientCredentials` only",
+      "upstreams[0].url (crm): has `${`, but only `headers`, `env` and `clientCredentials` may name variables",
       "upstreams[0].headers.authorization (crm): has $TOKEN, which stays as it is: write ${TOKEN} for the variable",
     ]);
     expect(problems([command])).toEqual([
       "upstreams[0].env.A (crm): has $TOKEN, which stays as it is: write ${TOKEN} for the variable",
-      "upstreams[0].args (crm): has `${`, and variables are filled in in `headers`, `env` and `clientCredentials` only",
-      "upstreams[0].cwd (crm): has `${`, and variables are filled in in `headers`, `env` and `clientCredentials` only",
+      "upstreams[0].args (crm): has `${`, but only `headers`, `env` and `clientCredentials` may name variables",
+      "upstreams[0].cwd (crm): has `${`, but only `headers`, `env` and `clientCredentials` may name variables",
     ]);
     // Programs have such texts of their own, and keys may contain the sign.
     const script = { name: "crm", command: "sh", args: ["-c", "exec server --key ${KEY}"], env: { A: "pa$$word", B: "a$B" } };

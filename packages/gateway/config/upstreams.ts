@@ -327,7 +327,7 @@ function toUpstream(given: z.output<typeof entry>, { say, environment, providers
   };
 }
 
-const NOT_FILLED = "has `${`, and variables are filled in in `headers`, `env` and `clientCredentials` only";
+const NOT_FILLED = "has `${`, but only `headers`, `env` and `clientCredentials` may name variables";
 
 function reachedBy(given: z.output<typeof entry>, { say, environment }: Reading): ByUrl | ByCommand {
   const { url, command, headers = {}, args = [], env = {}, cwd } = given;
