@@ -4,7 +4,7 @@
  * The Redis projects share one server, started by test/support/redis-setup.ts; each file keeps to a key prefix of its own.
  *
  * Files of the first two are not isolated from each other: modules are loaded once per worker, not once per file, which halves the time of the
- * whole. So a test puts back what it changes in a module or a global.
+ * whole. So a test puts back what it changes in a module or a global; for globals, test/support/globals-put-back.ts checks that.
  *
  * Node.js loads all modules itself, as it does in production. vite's loader would take a tenth more CPU time.
  */
@@ -19,6 +19,8 @@ const files = (ending: string): string[] => everywhere.map((folder) => `${folder
 /** How long `expect.poll` waits for its condition, as `until` does. vitest's own limit, a second, fails tests on a busy machine. */
 const patience = { poll: { timeout: 60_000 } };
 
+const setupFiles = "test/support/globals-put-back.ts";
+
 export const projects = [
   {
     test: {
@@ -29,6 +31,7 @@ export const projects = [
       testTimeout: 90_000,
       expect: patience,
       isolate: false,
+      setupFiles,
     },
   },
   {
@@ -40,6 +43,7 @@ export const projects = [
       hookTimeout: 90_000,
       expect: patience,
       isolate: false,
+      setupFiles,
     },
   },
   {

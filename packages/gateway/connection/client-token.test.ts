@@ -9,7 +9,7 @@ import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { CallToolRequestSchema, ElicitResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from "jose";
 import Provider, { type Configuration, errors } from "oidc-provider";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { createSessionServer } from "../../../test/support/session-server.ts";
 import { until } from "../../../test/support/until.ts";
 import { startCall } from "../call/upstream-call.ts";
@@ -31,7 +31,10 @@ const closeAll = async (each: (() => unknown)[]) => {
   for (const close of each.splice(0).toReversed()) await close();
 };
 const closersOfAll: (() => unknown)[] = [];
-afterEach(async () => await closeAll(closers));
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await closeAll(closers);
+});
 afterAll(async () => await closeAll(closersOfAll));
 
 async function serve(answers: Answers, after: (() => unknown)[]): Promise<string> {
@@ -216,14 +219,10 @@ test("a question is answered with the next token, where the first one has expire
   server.refuses = (token) => token === first;
   // Older than a token may be that is refused at once.
   const later = performance.now() + 11_000;
-  const { now } = performance;
-  performance.now = () => Math.max(now.call(performance), later);
-  try {
-    const given = [{ question: question.questions[0]!, answer: { action: "accept", content: { ok: true } } as const }];
-    expect(await call.next(given, leading())).toMatchObject({ type: "result", result: { content: [{ text: "accept" }] } });
-  } finally {
-    performance.now = now;
-  }
+  const now = performance.now.bind(performance);
+  vi.spyOn(performance, "now").mockImplementation(() => Math.max(now(), later));
+  const given = [{ question: question.questions[0]!, answer: { action: "accept", content: { ok: true } } as const }];
+  expect(await call.next(given, leading())).toMatchObject({ type: "result", result: { content: [{ text: "accept" }] } });
   expect(new Set(server.came).size).toBe(2);
   expect(asked).toHaveLength(2);
 });

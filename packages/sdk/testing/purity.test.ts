@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { type Context, defineTool } from "../index.ts";
 import { ImpureHandler, runTool, startTool } from "./testing.ts";
@@ -62,6 +62,18 @@ describe("a handler that waits after it read something outside of ctx", () => {
     expect(error).toBeInstanceOf(ImpureHandler);
     expect(error).toMatchObject({ impurities: [{ name, at: expect.stringMatching(/purity\.test\.ts:\d+:\d+$/) }] });
     expect((error as Error).message).toMatch(/^tool impure reads something outside of ctx and then waits/);
+  });
+
+  test("fails its test where another test has left a method of its own on performance or crypto", async () => {
+    Object.assign(performance, { now: performance.now });
+    Object.assign(crypto, { randomUUID: crypto.randomUUID });
+    onTestFinished(() => {
+      Reflect.deleteProperty(performance, "now");
+      Reflect.deleteProperty(crypto, "randomUUID");
+    });
+    const read = () => [performance.now(), crypto.randomUUID()];
+    const error: unknown = await runTool(asksAfter(read), {}, { answers }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ impurities: [{ name: "performance.now" }, { name: "crypto.randomUUID" }] });
   });
 
   test("is shown everything that it reads, by place and with the alternative", async () => {

@@ -124,13 +124,9 @@ function replaceGlobals(): void {
   if (working > 1) return;
   putBack = [
     replace(globalThis, "Date", noticingDate),
-    replace(Object.getPrototypeOf(globalThis.performance) as typeof globalThis.performance, "now", (now) =>
-      noticing("performance.now", now),
-    ),
+    replace(ownerOf(globalThis.performance, "now"), "now", (now) => noticing("performance.now", now)),
     replace(Math, "random", (random) => noticing("Math.random", random)),
-    replace(Object.getPrototypeOf(globalThis.crypto) as typeof globalThis.crypto, "randomUUID", (uuid) =>
-      noticing("crypto.randomUUID", uuid),
-    ),
+    replace(ownerOf(globalThis.crypto, "randomUUID"), "randomUUID", (uuid) => noticing("crypto.randomUUID", uuid)),
     replace(nodeCrypto, "randomUUID", (uuid) => noticing("crypto.randomUUID", uuid)),
     replace(globalThis, "fetch", (fetch) => delaying(noticing("fetch", fetch))),
     replace(globalThis, "setTimeout", (setTimeout) => noticing("setTimeout", setTimeout)),
@@ -146,6 +142,11 @@ function putGlobalsBack(): void {
   if (working > 0) return;
   for (const each of putBack) each();
   syncBuiltinESMExports();
+}
+
+/** Where a method stands: on the prototype, unless a test has put one of its own on the object. */
+function ownerOf<O extends object, K extends keyof O>(object: O, key: K): O {
+  return Object.hasOwn(object, key) ? object : (Object.getPrototypeOf(object) as O);
 }
 
 function replace<O extends object, K extends keyof O>(owner: O, key: K, make: (original: O[K]) => O[K]): () => void {
