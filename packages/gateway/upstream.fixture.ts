@@ -23,7 +23,8 @@ export interface Asking {
   /** The same for any parameters. */
   request(params: object, options?: RequestOptions): Promise<object>;
   log(data: object): Promise<void>;
-  progress(progress: number): Promise<void>;
+  /** `more`: further params. */
+  progress(progress: number, more?: object): Promise<void>;
   /** The capabilities that the client declared. */
   readonly capabilities: object | undefined;
   readonly signal: AbortSignal;
@@ -56,8 +57,11 @@ export function connectorTo(behave: Behaviour): UpstreamConnector & { readonly c
         const said = await behave({
           signal,
           log: (data) => server.sendLoggingMessage({ level: "info", data }),
-          progress: (progress) =>
-            sendNotification({ method: "notifications/progress", params: { progressToken: _meta?.progressToken ?? "", progress } }),
+          progress: (progress, more) =>
+            sendNotification({
+              method: "notifications/progress",
+              params: { progressToken: _meta?.progressToken ?? "", progress, ...more },
+            }),
           capabilities: server.getClientCapabilities(),
           ask: (message, options) => request({ mode: "form", message, requestedSchema: FORM }, options),
           request,
@@ -108,6 +112,7 @@ export function aRequest(given: Partial<CallRequest> = {}): CallRequest {
     principal: "ann",
     capabilities: { elicitation: { form: true, url: true } },
     questionTimeoutMs: 1_000,
+    peopleTimeoutMs: 10 * 60_000,
     askedBefore: 0,
     given: [],
     ...given,

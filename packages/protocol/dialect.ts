@@ -6,11 +6,19 @@
  * A revision is a folder with one such object. A method that the revision lacks is absent from its table of methods, never refused by comparing
  * versions. Everything is pure: no I/O, no clock, no state. Front ends pass in what they parsed and write out what they get.
  */
-import type { Announcement, Catalogue, FeedItem, JsonObject, ResourceContents } from "@parley/core";
+import type { Announcement, Catalogue, ClientCapabilities, FeedItem, JsonObject, ResourceContents, Task } from "@parley/core";
 import type { Failure } from "./failures.ts";
 import type { Intent, Wants } from "./intents.ts";
 import type { Reply, RequestId, RpcNotification } from "./json-rpc.ts";
 import type { ServerFacts } from "./server-facts.ts";
+
+export type Progress = Extract<FeedItem, { type: "progress" }>;
+
+/** Whose call it is. */
+export interface WaitingReader {
+  readonly capabilities: ClientCapabilities;
+  readonly wants: Wants;
+}
 
 export interface Dialect<Inbound, Message, Says extends Encoder> {
   readonly version: string;
@@ -57,6 +65,12 @@ export interface Encoder {
    * task: revisions that relate messages to tasks name it.
    */
   feedNotification(item: FeedItem, wants: Wants, taskId?: string): RpcNotification | undefined;
+
+  /**
+   * The progress of a call that is held open while people are asked, or once others are not asked any more; undefined if the client did not ask for it.
+   * Clients that cannot be asked are told whom the call waits for.
+   */
+  waitingNotification(task: Task, progress: Progress, reader: WaitingReader): RpcNotification | undefined;
 
   /** The notification that a list or a resource has changed. Pass `subscriptionId` in a stream of subscriptions/listen. */
   changed(announcement: Announcement, subscriptionId?: RequestId): RpcNotification;

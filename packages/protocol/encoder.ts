@@ -7,6 +7,7 @@ import { failures, type FailureWords } from "./failures.ts";
 import { feedNotification } from "./feed.ts";
 import { notificationMessage, type RequestId } from "./json-rpc.ts";
 import type { ServerFacts } from "./server-facts.ts";
+import { waitingReport } from "./waiting-message.ts";
 
 /** How long a client may cache an answer, and in which scope. Revisions without caching hints leave it out. */
 export interface Keep {
@@ -53,6 +54,8 @@ export function commonEncoder(facts: ServerFacts, words: Words): Encoder {
     callResult,
     promptResult: (result) => answer(words.promptResult(result)),
     feedNotification: (item, wants, taskId) => feedNotification(item, wants, taskId === undefined ? {} : words.related?.(taskId)),
+    waitingNotification: (task, progress, { capabilities, wants }) =>
+      feedNotification(progress, wants, waitingReport(task, { capabilities, facts })),
     changed(announcement, subscriptionId) {
       const more = subscriptionId === undefined ? {} : words.subscribed?.(subscriptionId);
       if (announcement.type !== "resource") return notificationMessage(`notifications/${announcement.type}/list_changed`, { ...more });

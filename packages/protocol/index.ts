@@ -53,5 +53,5 @@ export { askableOn, type Climber, isInWords, type Rung, RUNGS, type Step, stepOf
 export { messageOf } from "./ask-message.ts";
 export { resultOf } from "./result-of.ts";
 export type { ServerFacts } from "./server-facts.ts";
-export { namesOf } from "./waiting-message.ts";
+export { namesOf, waitsForOthers } from "./waiting-message.ts";
 export { SUPPORTED_VERSIONS, UNSUPPORTED_VERSION, unsupportedVersion } from "./versions.ts";

@@ -67,6 +67,21 @@ describe("a task that waits for what its client cannot be asked", () => {
     expect(told(behind("completed", "Waiting for people at crm."))).toEqual({});
   });
 
+  test("says so in the progress of a call that is held open, and to whom the question is put, until it goes on", () => {
+    const reported = (task: Task, capabilities: ClientCapabilities = {}) => shown.waitingReport(task, { capabilities, facts: {} });
+    const ofOthers = {
+      ...waiting([form()]),
+      asks: [],
+      asksOfOthers: [{ ...waiting([form()]).asks[0]!, audience: { to: { people: ["bob"] } } }],
+    };
+    const waits = { _meta: { "parley/waits": true } };
+    expect(reported(ofOthers)).toEqual({ ...waits, message: 'Waiting for an answer to "How many?" from bob.' });
+    expect(reported(waiting([], {}, "Waiting for people at crm."))).toEqual({ ...waits, message: "Waiting for people at crm." });
+    // Its own user is asked, on its stream.
+    expect(reported(waiting([form()]), { elicitation: { form: true, url: false } })).toEqual({});
+    expect(reported(waiting([], {}, "busy"))).toEqual({ message: "The call continues.", _meta: { "parley/waits": false } });
+  });
+
   test("is shown as working to a client that can be asked none of it, and as it is to any other", () => {
     const of = (task: Task, capabilities: ClientCapabilities) => shown.statusShown(task, { capabilities });
     const forms: ClientCapabilities = { elicitation: { form: true, url: false } };

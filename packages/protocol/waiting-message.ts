@@ -39,12 +39,27 @@ export function statusShown({ status, asks }: Task, { capabilities }: Pick<Reade
   return asks.some(({ request }) => canBeAsked(request, capabilities)) ? status : "working";
 }
 
-/** Parley's own key in `_meta` of a task: it waits for people whom this client cannot ask, here or at a server behind this one. A gateway does not count that as time that the tool works. */
+/**
+ * Parley's own key in `_meta` of a task, of the progress of a call that is held open, and of an answer that hands such a call over: it waits for people
+ * whom this client cannot ask, here or at a server behind this one. A gateway does not count that as time that the tool works.
+ */
 const WAITS = "parley/waits";
 
-export function waitsMeta(task: Task, reader: Pick<Reader, "capabilities">): object {
+/** Whether the task waits for people whom this client cannot ask. */
+export function waitsForOthers(task: Task, reader: Pick<Reader, "capabilities">): boolean {
   const isBehind = task.status === "working" && isWaitingBehind(task.message);
-  return isBehind || (task.status === "input_required" && statusShown(task, reader) === "working") ? { [WAITS]: true } : {};
+  return isBehind || (task.status === "input_required" && statusShown(task, reader) === "working");
+}
+
+export function waitsMeta(task: Task, reader: Pick<Reader, "capabilities">): object {
+  return waitsForOthers(task, reader) ? { [WAITS]: true } : {};
+}
+
+/** What the progress of a call that is held open says beyond its number: while others are asked whom the call waits for, and once they are not that it goes on. */
+export function waitingReport(task: Task, reader: Reader): { readonly message?: string; readonly _meta?: object } {
+  if (!waitsForOthers(task, reader)) return task.status === "working" ? { message: "The call continues.", _meta: { [WAITS]: false } } : {};
+  const message = statusOf(task, reader);
+  return { ...(message !== undefined && { message }), _meta: { [WAITS]: true } };
 }
 
 /** Undefined unless the task waits for other people, for a page, or for an ask that needs more than these capabilities. */

@@ -45,7 +45,9 @@ import {
   type Open,
   type Owed,
   shownKey,
+  type Task,
 } from "../task.ts";
+import { isWaitingBehind, withWaitingChildren } from "../task/waiting-behind.ts";
 import { FEED_LENGTH_MAX } from "../replay/reports.ts";
 import { render, renderAtWork, type Stored, summarize } from "./stored.ts";
 import type { MemoryWakeUps } from "./wake-ups.ts";
@@ -78,6 +80,8 @@ export function createMemoryStore({
   const tasks = new Map<string, Stored>();
   /** Tasks by idempotency key. */
   const keyed = new Map<string, Known>();
+  /** What children say that wait for people at another server, by their ids. */
+  const behind = new Map<string, string>();
   const answeredBy = new Map<string, readonly AskPlace[]>();
   let feedPosition = 0;
 
@@ -120,13 +124,16 @@ export function createMemoryStore({
     if (names.length > 0) wakeUps.askedChanged({ ...(tenant !== undefined && { tenant }), names });
   }
 
-  /** A child's questions are shown by the root, which is the task that a client knows. */
-  function showAtRoot({ id, call, state }: Stored, nowMs: number): void {
+  /** A child's questions, and that it waits for people at another server, are shown by the root, which is the task that a client knows. */
+  function showAtRoot({ id, call, state, message }: Stored, nowMs: number): void {
     const root = call.parent && find(call.parent.rootId);
     if (!root || !call.parent || isFinished(root.state.status)) return;
     const asks = state.asks.filter(isQuestion);
     const before = root.state.asks.filter((ask): ask is Ask => isQuestion(ask) && ask.route?.taskId === id);
-    let changed = false;
+    const said = !isFinished(state.status) && isWaitingBehind(message) ? message : undefined;
+    let changed = said !== behind.get(id);
+    if (said === undefined) behind.delete(id);
+    else behind.set(id, said);
     for (const { key, route } of before) {
       if (asks.some((ask) => ask.key === route?.key)) continue;
       changed = applyEvent(root, { type: "answered", key }) || changed;
@@ -150,6 +157,13 @@ export function createMemoryStore({
       changed = true;
     }
     if (changed) noteChange(root, nowMs);
+  }
+
+  function withBehind(task: Task): Task {
+    if (isFinished(task.status)) return task;
+    const ofChildren = [...behind].flatMap(([childId, said]) => (find(childId)?.call.parent?.rootId === task.id ? [said] : []));
+    const message = withWaitingChildren(task.message, ofChildren);
+    return message === undefined ? task : { ...task, message };
   }
 
   /** What is not hidden of a principal's tasks, the newest first. */
@@ -262,7 +276,7 @@ export function createMemoryStore({
 
     async load(taskId) {
       const task = find(taskId);
-      return task && render(task);
+      return task && withBehind(render(task));
     },
 
     async begin({ taskId, run, token, nowMs, leaseMs, opening = [] }) {

@@ -6,7 +6,7 @@ import { INVALID_PARAMS, type QuestionMethod, REFUSED } from "../wire/question.t
 import type { Questions } from "./questions.ts";
 import { isSessionTask } from "../connection/session-tasks.ts";
 import type { UpstreamEvent, UpstreamFailure } from "../wire/upstream-event.ts";
-import type { UpstreamTask } from "../connection/upstream-tasks.ts";
+import { taskMeta, type UpstreamTask } from "../connection/upstream-tasks.ts";
 import { describeFailure } from "../wire/describe-failure.ts";
 import { whyUnreadable } from "../wire/incoming.ts";
 
@@ -15,15 +15,18 @@ const URL_REQUIRED = -32042;
 const POLL_MS = 1_000;
 const POLL_MIN_MS = 100;
 /** Maximum characters of a task's status message. It is recorded each time that it changes. */
-const STATUS_CHARS_MAX = 1_000;
+export const STATUS_CHARS_MAX = 1_000;
 const NO_REASON: UpstreamFailure = { code: -32603, message: "the task of the upstream failed" };
 
 export interface Judging {
   readonly request: CallRequest;
   readonly admit: Questions["admit"];
+  /** How long the upstream has waited for people in this call. */
+  readonly waitedMs?: () => number;
 }
 
 interface Required {
+  readonly _meta?: unknown;
   readonly inputRequests?: unknown;
   readonly requestState?: unknown;
 }
@@ -70,7 +73,7 @@ export function completed(result: object): UpstreamEvent {
 }
 
 /** Reads the questions of an upstream that holds nothing; they are judged like all others. */
-export function required({ inputRequests = {}, requestState }: Required, { admit }: Judging): UpstreamEvent {
+export function required({ inputRequests = {}, requestState, _meta }: Required, { admit, waitedMs = () => 0 }: Judging): UpstreamEvent {
   try {
     const questions = Object.entries(inputRequests as Record<string, { method: QuestionMethod; params?: unknown }>).map(
       ([id, { method, params }]) => ({
@@ -78,7 +81,13 @@ export function required({ inputRequests = {}, requestState }: Required, { admit
         id,
       }),
     );
-    return { type: "required", questions, ...(typeof requestState === "string" && { state: requestState }) };
+    const isWaiting = taskMeta.parse(_meta) !== undefined;
+    return {
+      type: "required",
+      questions,
+      ...(typeof requestState === "string" && { state: requestState }),
+      ...(isWaiting && { waitedMs: waitedMs() }),
+    };
   } catch (error) {
     return notAsked(error);
   }

@@ -61,6 +61,7 @@ interface Leading extends LeadCall {
   /** If the upstream requires the caller's own. */
   readonly access: Access | undefined;
   readonly visits: Visits;
+  readonly statuses: Statuses;
 }
 
 interface Permit {
@@ -114,9 +115,9 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
   const answers = createAnswers(effects, upstream);
   const access = oauth && createAccess(effects, { upstream, oauth, what: about(led), timeoutMs: questionTimeoutMs });
   const visits = createVisits(effects);
-  const leading: Leading = { ...led, effects, questionTimeoutMs, answers, access, visits };
-  const polls = createPolls(effects, led, questionTimeoutMs);
   const statuses = createStatuses(effects, upstream);
+  const leading: Leading = { ...led, effects, questionTimeoutMs, answers, access, visits, statuses };
+  const polls = createPolls(effects, led);
   let round: Round | undefined;
   let rounds = 0;
   let unheard = 0;
@@ -157,7 +158,8 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
       unheard = 0;
       rounds += 1;
     } else if (questions.length === 0) {
-      await polls.wait(task?.pollMs ?? RETRY_MS, task?.isWaiting);
+      const waitedMs = event.waitedMs ?? (task?.isWaiting ? 0 : undefined);
+      await polls.wait(task?.pollMs ?? RETRY_MS, waitedMs);
       round = { responses: {}, ...(state !== undefined && { state }), ...(task && { task: followed(task, round) }) };
     } else if (await visits.areUnderway(event)) {
       // The call did not begin: it is made again as it was.
@@ -179,6 +181,11 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
 function questionTimeout({ hidden, request }: CallFacts, { upstream, elicitation }: LeadCall): number {
   const isBlocking = hidden && request !== undefined;
   return upstream.questionTimeoutMs ?? (isBlocking ? elicitation.blockingTimeoutMs : elicitation.timeoutMs);
+}
+
+/** For people whom the upstream asks: as for the questions to others of Parley's own tools, it does not matter how their caller waits. */
+function peopleTimeout({ upstream, elicitation }: LeadCall): number {
+  return upstream.questionTimeoutMs ?? elicitation.timeoutMs;
 }
 
 // ── one call ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -208,7 +215,7 @@ async function nextEvent(
   leading: Leading,
   { permit, round }: { readonly permit: Permit; readonly round: Round | undefined },
 ): Promise<UpstreamEvent> {
-  const { effects, calls, access, answers } = leading;
+  const { effects, calls, access, answers, statuses } = leading;
   const request = requestOf(leading, round);
   const last = Promise.withResolvers<UpstreamEvent>();
   const follow = async ({ signal }: StepAttempt): Promise<UpstreamEvent> => {
@@ -223,6 +230,7 @@ async function nextEvent(
       given,
       signal,
       report: effects.report,
+      onWaits: (waits) => statuses.report(waits ? { ...(waits.message !== undefined && { message: waits.message }), isWaiting: true } : {}),
     });
     if (event.type !== "result") return event;
     // The task ends with this event. Both are one write, because nothing is done in between.
@@ -234,10 +242,9 @@ async function nextEvent(
   return await Promise.race([event as unknown as Promise<UpstreamEvent>, last.promise]);
 }
 
-function requestOf(
-  { effects: { call }, upstream, kind, listed, args, paramHeaders, questionTimeoutMs, answers, visits }: Leading,
-  round: Round | undefined,
-): CallRequest {
+function requestOf(leading: Leading, round: Round | undefined): CallRequest {
+  const { effects, upstream, kind, listed, args, paramHeaders, questionTimeoutMs, answers, visits } = leading;
+  const { call } = effects;
   const { taskSupport } = listed.execution ?? {};
   const given = answers.given();
   const awaited = visits.awaited();
@@ -254,6 +261,7 @@ function requestOf(
     capabilities: askable(call),
     ...(call.traceparent !== undefined && { traceparent: call.traceparent }),
     questionTimeoutMs,
+    peopleTimeoutMs: peopleTimeout(leading),
     askedBefore: given.length,
     given,
     ...(awaited.length > 0 && { awaited }),
@@ -399,19 +407,21 @@ function createVisits(effects: Effects): Visits {
 }
 
 interface Statuses {
-  report(task: FollowedTask): void;
+  report(status: Pick<FollowedTask, "message" | "isWaiting">): void;
 }
 
 /** The status of the upstream's task becomes that of the caller's. That it waits for people is said with it: there may be a gateway in front of this one. */
 function createStatuses(effects: Effects, { name }: Upstream): Statuses {
   let said: string | undefined;
+  let waitsFor: string | undefined;
   let shown: string | undefined;
   return {
     report({ message, isWaiting }) {
-      said = message ?? said;
-      // Whatever a server says of itself, only `_meta` of its task says that it waits.
+      if (isWaiting) waitsFor = message ?? waitsFor;
+      else said = message ?? said;
+      // Whatever a server says of itself, only `_meta` of its messages says that it waits.
       const works = isWaitingBehind(said) ? `${name}: ${said}` : (said ?? (shown === undefined ? undefined : `${name} is working.`));
-      const status = isWaiting ? waitingBehind(name, said) : works;
+      const status = isWaiting ? waitingBehind(name, waitsFor ?? said) : works;
       if (status === undefined || status === shown) return;
       shown = status;
       effects.status(status);
@@ -420,27 +430,33 @@ function createStatuses(effects: Effects, { name }: Upstream): Statuses {
 }
 
 interface Polls {
-  /** `isWaiting`: for people, whose time does not count as the upstream's. They have as long as for a question of the gateway's own. */
-  wait(pollMs: number, isWaiting?: boolean): Promise<void>;
+  /**
+   * With `waitedMs`, the upstream waits for people, and has done so for that long since the last poll. Their time does not count as the upstream's: they
+   * have as long as for a question of the gateway's own to a caller with a task.
+   */
+  wait(pollMs: number, waitedMs?: number): Promise<void>;
   /** The upstream's task asked something: its time starts again. */
   restart(): void;
 }
 
 /** The interval grows with the age of the task: a long task must not fill the journal, and its end is noticed in proportion. */
-function createPolls(effects: Effects, led: LeadCall, questionTimeoutMs: number): Polls {
+function createPolls(effects: Effects, led: LeadCall): Polls {
   const { callTimeoutMs } = led.upstream;
+  const peopleTimeoutMs = peopleTimeout(led);
   let workedMs = 0;
   let waitedMs = 0;
   return {
-    async wait(pollMs, isWaiting = false) {
-      const [passedMs, mostMs] = isWaiting ? [waitedMs, questionTimeoutMs] : [workedMs, callTimeoutMs];
+    async wait(pollMs, heldMs) {
+      const isWaiting = heldMs !== undefined;
+      waitedMs += heldMs ?? 0;
+      const [passedMs, mostMs] = isWaiting ? [waitedMs, peopleTimeoutMs] : [workedMs, callTimeoutMs];
       if (passedMs >= mostMs) {
         const what = isWaiting ? "waited for people for" : "neither asked nor ended within";
         throw failureOf({ type: "timeout", message: `${what} ${mostMs} ms` }, led);
       }
       // The last poll is at the end of the time, even if the upstream names a longer interval.
       const waitMs = Math.min(
-        Math.max(pollMs, Math.min(Math.floor(passedMs / 10), isWaiting ? PEOPLE_POLL_MS : Infinity)),
+        Math.max(pollMs, Math.min(Math.floor(passedMs / 10), isWaiting ? PEOPLE_POLL_MS : Infinity) - (heldMs ?? 0)),
         mostMs - passedMs,
       );
       if (isWaiting) waitedMs += waitMs;

@@ -1,9 +1,14 @@
 /** What an upstream may send while it works on a call: requests, which become questions, and notifications, which become reports. */
 import { type Client, ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/client";
-import { type ClientCapabilities, type FeedItem, type Json, LOG_LEVELS } from "@parley/core";
+import { type ClientCapabilities, cut, type FeedItem, type Json, LOG_LEVELS } from "@parley/core";
 import { elicited, replied } from "../wire/call-request.ts";
 import { DISABLED, invalid, isQuestionMethod, refusal } from "../wire/question.ts";
 import type { Questions } from "./questions.ts";
+import { WAITS } from "../connection/upstream-tasks.ts";
+import { STATUS_CHARS_MAX } from "./endings.ts";
+
+/** Another Parley waits for people whom only it can ask; `false`: it does so no more. */
+export type Waits = { readonly message: string | undefined } | false;
 
 export interface Receiving {
   readonly questions: Pick<Questions, "ask" | "refuse" | "visited">;
@@ -54,16 +59,22 @@ export function receive(client: Client, { questions, report, capabilities }: Rec
   client.setNotificationHandler("notifications/message", ({ params }) => reportLog(params, report));
 }
 
-type Reporting = Pick<Receiving, "report"> & { readonly questions: Pick<Questions, "visited"> };
+interface ReportingProgress extends Pick<Receiving, "report"> {
+  readonly onWaits: (waits: Waits) => void;
+}
+
+interface Reporting extends ReportingProgress {
+  readonly questions: Pick<Questions, "visited">;
+}
 
 /** Reports a notification that the client of the session has not read. Ignores those that are neither logs, nor progress, nor completed pages. */
-export function reportNotification(method: string, params: unknown, { questions, report }: Reporting): void {
-  if (method === "notifications/progress") reportProgress(params, report);
+export function reportNotification(method: string, params: unknown, { questions, report, onWaits }: Reporting): void {
+  if (method === "notifications/progress") reportProgress(params, { report, onWaits });
   if (method === "notifications/message") reportLog(params, report);
   if (method === "notifications/elicitation/complete") reportVisit(params, { questions, report });
 }
 
-function reportVisit(params: unknown, { questions, report }: Reporting): void {
+function reportVisit(params: unknown, { questions, report }: Omit<Reporting, "onWaits">): void {
   const { elicitationId } = (params ?? {}) as { elicitationId?: unknown };
   const key = typeof elicitationId === "string" ? questions.visited(elicitationId) : undefined;
   if (key !== undefined) report({ type: "visited", key });
@@ -75,9 +86,12 @@ function reportLog(params: unknown, report: (item: FeedItem) => void): void {
   if (known) report({ type: "log", level: known, data: (data ?? null) as Json, ...(typeof logger === "string" && { logger }) });
 }
 
-/** Ignores progress that is not a finite number. */
-export function reportProgress(params: unknown, report: (item: FeedItem) => void): void {
-  const { progress, total, message } = (params ?? {}) as { progress?: unknown; total?: unknown; message?: unknown };
+/** Ignores progress that is not a finite number. What only says whom the upstream waits for is no progress of its tool. */
+export function reportProgress(params: unknown, { report, onWaits }: ReportingProgress): void {
+  const { progress, total, message, _meta } = (params ?? {}) as { progress?: unknown; total?: unknown; message?: unknown; _meta?: unknown };
+  const waits = (_meta as { readonly [WAITS]?: unknown } | null | undefined)?.[WAITS];
+  if (typeof waits === "boolean")
+    return onWaits(waits && { message: typeof message === "string" ? cut(message, STATUS_CHARS_MAX) : undefined });
   if (!Number.isFinite(progress)) return;
   report({
     type: "progress",

@@ -13,7 +13,7 @@ import { callParams, type CallRequest, mcpCapabilities, responses } from "../wir
 import { completed, failure, type Judging, looked, required, withoutKind } from "./endings.ts";
 import { answerOpening } from "./opening-requests.ts";
 import type { Questions } from "./questions.ts";
-import { receive, reportNotification, reportProgress } from "./receive.ts";
+import { receive, reportNotification, reportProgress, type Waits } from "./receive.ts";
 import { isUnauthorized } from "../connection/sent-answers.ts";
 import { isSessionTask } from "../connection/session-tasks.ts";
 import { StateLost, stateKeyOf } from "../connection/kept-sessions.ts";
@@ -35,11 +35,14 @@ export interface SendCall {
   /** Aborted when the call has ended. */
   readonly signal: AbortSignal;
   readonly report: (item: FeedItem) => void;
+  readonly onWaits: (waits: Waits) => void;
   /** Ends the call before its request has ended. */
   readonly end: (event: UpstreamEvent) => void;
   readonly isOver: () => boolean;
   /** The session in which the call is made; undefined if it is made again in another one. */
   readonly onSession: (session: UpstreamSession | undefined) => void;
+  /** How long it has waited for people in this call. */
+  readonly waitedMs: () => number;
   /** The upstream's time begins. */
   readonly onSent: () => void;
   /** A question that may be the call's was dropped: the upstream sends it to all of its sessions. */
@@ -134,13 +137,13 @@ async function openSession(sending: SendCall, isFresh: boolean): Promise<Upstrea
 }
 
 async function resultOf({ client, isStateless }: UpstreamSession, sending: SendCall): Promise<UpstreamEvent> {
-  const { request, signal, report } = sending;
+  const { request, signal, report, onWaits } = sending;
   const options = {
     timeout: NEVER_MS,
     signal,
     allowInputRequired: true,
     ...(isStateless && { headers: request.paramHeaders ?? {} }),
-    onprogress: (progress: unknown) => reportProgress(progress, report),
+    onprogress: (progress: unknown) => reportProgress(progress, { report, onWaits }),
   } as const;
   const params = callParams(request, isStateless ? ALL_LOGS : {}) as never;
   const result = await (request.kind === "tool" ? client.callTool(params, options) : client.getPrompt(params, options));
@@ -173,8 +176,8 @@ function begun(task: UpstreamTask): UpstreamTask {
   return isUnread ? { ...task, status: "working", pollIntervalMs: 0 } : task;
 }
 
-function judging({ request, questions: { admit } }: SendCall): Judging {
-  return { request, admit };
+function judging({ request, questions: { admit }, waitedMs }: SendCall): Judging {
+  return { request, admit, waitedMs };
 }
 
 /** For questions that the upstream does not wait for. If there are too many, the call fails with the error that a waiting upstream would get. */

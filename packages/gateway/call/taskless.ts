@@ -236,6 +236,7 @@ export async function serveTaskless({
         capabilities,
         ...(traceparent !== undefined && { traceparent }),
         questionTimeoutMs: TASKLESS_MS,
+        peopleTimeoutMs: TASKLESS_MS,
         askedBefore: 0,
         given: [],
       },

@@ -97,6 +97,93 @@ describe("an answer", () => {
   });
 });
 
+describe("an upstream that waits for people whom only it can ask", () => {
+  const waits = (is: unknown, message?: unknown) => ({ _meta: { "parley/waits": is }, message });
+  const MINUTE = 60_000;
+
+  /** Does one step after the other, with the time between them, and returns how the call ended and what its task was told. */
+  async function after(steps: readonly (readonly [ms: number, more?: object])[], ends = true) {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    const told: unknown[] = [];
+    const reported: unknown[] = [];
+    const behave = async ({ progress }: Asking) => {
+      for (const [index, [ms, more]] of steps.entries()) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        await new Promise((resolve) => setTimeout(resolve, ms));
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        if (more) await progress(index, more);
+      }
+      return ends ? "done" : await new Promise(() => undefined);
+    };
+    // It has 200 ms to work, and people have ten minutes.
+    const call = startCall("1", aRequest(), someDeps(connectorTo(behave)));
+    const next = call.next([], { ...leading(), report: (item) => reported.push(item), onWaits: (is) => told.push(is) });
+    await vi.advanceTimersByTimeAsync(60 * MINUTE);
+    const event = await next;
+    return { told, reported, event: event.type === "result" ? "result" : "message" in event ? event.message : event };
+  }
+
+  const worked = "neither asked nor ended within 200 ms";
+  const people = "waited for people for 600000 ms";
+  test.each<[string, Parameters<typeof after>, string, unknown[]]>([
+    ["has that time beside its own", [[[100, waits(true, "asks Bob")], [MINUTE]]], "result", [{ message: "asks Bob" }]],
+    [
+      "says it again and again",
+      [Array.from({ length: 9 }, () => [MINUTE, waits(true)] as [number, object]).toSpliced(0, 0, [100, waits(true)])],
+      "result",
+      Array.from({ length: 10 }, () => ({ message: undefined })),
+    ],
+    ["does not say it for longer than a minute and its own time", [[[100, waits(true)], [MINUTE + 201]]], worked, [{ message: undefined }]],
+    ["has its own time afterwards", [[[100, waits(true)], [100, waits(false)], [199]]], "result", [{ message: undefined }, false]],
+    ["has only its own time afterwards", [[[100, waits(true)], [100, waits(false)], [201]]], worked, [{ message: undefined }, false]],
+    [
+      "waits longer than its people have",
+      [Array.from({ length: 30 }, () => [MINUTE / 2, waits(true)] as [number, object]).toSpliced(0, 0, [100, waits(true)])],
+      people,
+      expect.any(Array) as never,
+    ],
+    ["only says so in words", [[[100, { message: "Waiting for people" }], [101]]], worked, []],
+    ["says it in no way that is known", [[[100, waits("yes", 7)], [101]]], worked, []],
+  ])("and %s", async (_what, given, event, told) => {
+    const seen = await after(...given);
+    expect(seen).toMatchObject({ event, told });
+  });
+
+  test("reports no progress of its tool with that", async () => {
+    const seen = await after([
+      [1, waits(true)],
+      [1, { message: "half" }],
+    ]);
+    expect(seen.reported).toEqual([{ type: "progress", progress: 1, message: "half" }]);
+  });
+
+  test("has the whole time again once it has asked", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    const wait = async ({ progress }: Asking) => {
+      for (let minute = 0; minute < 8; minute += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        await progress(minute, waits(true));
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        await new Promise((resolve) => setTimeout(resolve, MINUTE));
+      }
+    };
+    const behave = async (asking: Asking) => {
+      await wait(asking);
+      const answer = await asking.ask("?");
+      await wait(asking);
+      return answer;
+    };
+    const call = startCall("1", aRequest(), someDeps(connectorTo(behave)));
+    const first = asked(call);
+    // By itself, the question waits for a minute at the upstream.
+    await vi.advanceTimersByTimeAsync(8 * MINUTE + 1);
+    const [question] = await first;
+    const end = call.next([{ question: question!, answer: accepted(true) }], leading());
+    await vi.advanceTimersByTimeAsync(20 * MINUTE);
+    expect(answersIn(await end)).toEqual(accepted(true));
+  });
+});
+
 describe("a question", () => {
   test("is not passed on where that is switched off, and the upstream is not told that it could ask", async () => {
     const elicitation = { ...ELICITATION, isEnabled: false };

@@ -12,9 +12,10 @@
  * What an upstream may do is bounded: the number of questions in total and at once, their size, and the time in which it neither asks nor ends.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type FeedItem, jsonExceeds, OVER, type Settings, STORED_DEPTH_MAX } from "@parley/core";
+import { type FeedItem, jsonExceeds, LONGEST_TIMER_MS, OVER, type Settings, STORED_DEPTH_MAX } from "@parley/core";
 import { type CallRequest, mcpCapabilities } from "../wire/call-request.ts";
 import { createQuestions, type QuestionDeps } from "./questions.ts";
+import type { Waits } from "./receive.ts";
 import { sendCall } from "./send-call.ts";
 import { isSessionTask } from "../connection/session-tasks.ts";
 import type { Given, UpstreamEvent } from "../wire/upstream-event.ts";
@@ -43,6 +44,8 @@ export interface Leading {
   readonly accessToken?: string | undefined;
   readonly signal: AbortSignal;
   readonly report: (item: FeedItem) => void;
+  /** The upstream waits for people whom only it can ask, or does so no more. */
+  readonly onWaits?: (waits: Waits) => void;
 }
 
 export interface CallDeps extends QuestionDeps {
@@ -55,6 +58,8 @@ export interface CallDeps extends QuestionDeps {
 /** Outcomes after which the upstream's task is polled no more. After the others, such as an upstream that is away, it may be. */
 const FAILURES: ReadonlySet<UpstreamEvent["type"]> = new Set(["error", "invalid", "large"]);
 const PAGES_GRACE_MS = 100;
+/** An upstream that waits for people says so again and again. For how long one such message counts, before the upstream's own time goes on. */
+const WAITS_MS = 60_000;
 const DROPPED = "; a question was dropped, because the upstream sends the questions of one session to all of them";
 
 export function startCall(callId: string, request: CallRequest, deps: CallDeps): UpstreamCall {
@@ -63,6 +68,10 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   const stop = new AbortController();
   let ended: UpstreamEvent | undefined;
   let report: Leading["report"] | undefined;
+  let onWaits: Leading["onWaits"];
+  /** When the upstream began to wait for people: it has asked nothing since. */
+  let waitsSinceMs: number | undefined;
+  let isWaiting = false;
   let session: UpstreamSession | undefined;
   let working: NodeJS.Timeout | undefined;
   let isDone = false;
@@ -84,19 +93,41 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     ({ promise: happened, resolve: happens } = Promise.withResolvers<void>());
   }
 
-  /** The upstream's own time: the timer runs while no question waits for an answer. */
+  /** The upstream's own time: the timer runs while no question waits for an answer, and no people whom the upstream asks itself. */
   function clock(): void {
     clearTimeout(working);
     if (ended || questions.waiting() > 0 || refusedToken !== undefined) return;
-    working = setTimeout(
-      () => end({ type: "timeout", message: `neither asked nor ended within ${upstream.callTimeoutMs} ms${hasDropped ? DROPPED : ""}` }),
-      upstream.callTimeoutMs,
-    );
+    const { callTimeoutMs } = upstream;
+    const leftMs = Math.max(0, request.peopleTimeoutMs - waitedMs());
+    const isLast = isWaiting && leftMs < callTimeoutMs + WAITS_MS;
+    const ms = isLast ? leftMs : callTimeoutMs + (isWaiting ? WAITS_MS : 0);
+    const late = () =>
+      end({
+        type: "timeout",
+        message: isLast
+          ? `waited for people for ${request.peopleTimeoutMs} ms`
+          : `neither asked nor ended within ${callTimeoutMs} ms${hasDropped ? DROPPED : ""}`,
+      });
+    working = setTimeout(late, Math.min(ms, LONGEST_TIMER_MS));
+  }
+
+  function waitedMs(): number {
+    return waitsSinceMs === undefined ? 0 : Math.round(performance.now() - waitsSinceMs);
+  }
+
+  function waits(what: Waits): void {
+    if (ended || questions.waiting() > 0) return;
+    isWaiting = what !== false;
+    if (isWaiting) waitsSinceMs ??= performance.now();
+    clock();
+    onWaits?.(what);
   }
 
   const questions = createQuestions(request, deps, {
     isOver: () => ended !== undefined || stop.signal.aborted,
     onChange() {
+      isWaiting = false;
+      waitsSinceMs = undefined;
       clock();
       if (questions.waiting() > 0) wake();
     },
@@ -150,6 +181,8 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     accessToken: currentToken,
     signal: stop.signal,
     report: (item) => report?.(item),
+    onWaits: waits,
+    waitedMs,
     end,
     isOver: () => ended !== undefined,
     onSession(opened) {
@@ -205,7 +238,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         clock();
       }
       questions.give(given);
-      ({ report } = leading);
+      ({ report, onWaits } = leading);
       const { signal } = leading;
       const left = Promise.withResolvers<void>();
       const leave = () => left.resolve();
@@ -215,6 +248,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
       } finally {
         signal.removeEventListener("abort", leave);
         report = undefined;
+        onWaits = undefined;
       }
     },
     async close({ continues = false } = {}) {

@@ -51,6 +51,8 @@ async function serve(answers: Answers, after: (() => unknown)[]): Promise<string
 const instead = new Map<string, Answers>();
 let issuer: string;
 let provider: Provider;
+/** Client metadata documents, by their addresses, for the provider to read. */
+const documents = new Map<string, object>();
 /** Bodies of the requests for tokens. */
 let asked: URLSearchParams[];
 let secret: string;
@@ -70,15 +72,26 @@ beforeAll(async () => {
     await (instead.get(path) ?? provider.callback())?.(request, response);
   }, closersOfAll);
   const client = { grant_types: ["client_credentials"], redirect_uris: [], response_types: [] };
-  const keys = { jwks: { keys: [{ ...publicKey.export({ format: "jwk" }), use: "sig", alg: "ES256" }] } };
+  const publicKeys = { jwks: { keys: [{ ...publicKey.export({ format: "jwk" }), use: "sig", alg: "ES256" }] } };
   provider = new Provider(issuer, {
     jwks: { keys: [{ ...key.export({ format: "jwk" }), use: "sig", alg: "RS256" }] },
     clients: [
       { ...client, client_id: "gateway", client_secret: SECRET },
-      { ...client, ...keys, client_id: "signing", token_endpoint_auth_method: "private_key_jwt", token_endpoint_auth_signing_alg: "ES256" },
+      {
+        ...client,
+        ...publicKeys,
+        client_id: "signing",
+        token_endpoint_auth_method: "private_key_jwt",
+        token_endpoint_auth_signing_alg: "ES256",
+      },
     ],
     scopes: ["read", "write"],
+    fetch: async (url: string) => {
+      const document = documents.get(url);
+      return document ? Response.json(document) : new Response(null, { status: 404 });
+    },
     features: {
+      clientIdMetadataDocument: { enabled: true, ack: "draft-02" },
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
       resourceIndicators: {
@@ -206,6 +219,30 @@ test("the same server in two entries, and the same entry with another client, ge
   const got = await Promise.all(all.map(async (upstream) => await tokens.token(upstream, reachedBy(upstream))));
   expect(new Set(got).size).toBe(3);
   expect(got.map((token) => decodeJwt(token)["client_id"])).toEqual(["gateway", "gateway", "signing"]);
+});
+
+test.each([
+  ["whose key is in it gets a token", {}, "${PEM}", undefined],
+  ["whose key is not in it gets none", {}, "${OTHER_PEM}", "does not accept the client"],
+  ["that names another client gets none", { client_id: "https://other.example/client.json" }, "${PEM}", "has failed|does not|refused"],
+  ["that may not use the grant type gets none", { grant_types: ["authorization_code"] }, "${PEM}", "has failed|does not|refused"],
+] as const)("a client that is the address of a metadata document (CIMD) and %s", async (_what, document, key, says) => {
+  const id = `https://parley-${crypto.randomUUID()}.example/client.json`;
+  documents.set(id, {
+    client_id: id,
+    client_name: "Parley",
+    grant_types: ["client_credentials"],
+    redirect_uris: [],
+    response_types: [],
+    token_endpoint_auth_method: "private_key_jwt",
+    token_endpoint_auth_signing_alg: "ES256",
+    jwks: { keys: [{ ...publicKey.export({ format: "jwk" }), use: "sig", alg: "ES256" }] },
+    ...document,
+  });
+  const upstream = upstreamAt((await upstreamServer()).url, { clientId: id, clientSecret: undefined, privateKey: key });
+  const got = tokensAt().token(upstream, reachedBy(upstream));
+  if (says === undefined) expect(decodeJwt(await got)).toMatchObject({ client_id: id, scope: "read" });
+  else await expect(got).rejects.toThrow(new RegExp(says));
 });
 
 test("a question is answered with the next token, where the first one has expired while a person thought", async () => {

@@ -24,9 +24,10 @@ const inputRequests = z.record(z.string().max(256), z.looseObject({ method: z.st
 const error = z.looseObject({ code: z.number().int(), message: z.string(), data: z.unknown().optional() });
 /** For people: anything that is no text is ignored. */
 export const statusMessage = z.string().optional().catch(undefined);
-/** Another Parley says that it asks people, whom the gateway cannot ask. */
+/** By which another Parley says that it asks people whom the gateway cannot ask: in `_meta` of its tasks, its progress, and the calls that it hands over. */
+export const WAITS = "parley/waits";
 export const taskMeta = z
-  .looseObject({ "parley/waits": z.literal(true) })
+  .looseObject({ [WAITS]: z.literal(true) })
   .optional()
   .catch(undefined);
 const task = z.looseObject({

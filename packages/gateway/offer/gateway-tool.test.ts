@@ -288,7 +288,7 @@ describe("an upstream", () => {
     expect(statuses).toEqual([
       "Waiting for people at up.",
       "Waiting for people at up: asks Bob",
-      "asks Bob",
+      "up is working.",
       "up: Waiting for people at up: says the server itself",
     ]);
     expect(statuses.map(isWaitingBehind)).toEqual([true, true, false, false]);

@@ -25,6 +25,8 @@ export interface CallRequest {
   readonly capabilities: ClientCapabilities;
   readonly traceparent?: string;
   readonly questionTimeoutMs: number;
+  /** How long the upstream may wait for people whom only it can ask. */
+  readonly peopleTimeoutMs: number;
   /** How many questions the task asked before this call. */
   readonly askedBefore: number;
   /** Answers to a call that was lost; they answer the same questions of this call. */

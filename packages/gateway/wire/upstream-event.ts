@@ -31,6 +31,8 @@ export type UpstreamEvent =
       readonly state?: string;
       readonly refused?: UpstreamFailure;
       readonly task?: FollowedTask;
+      /** It waits for people whom only the upstream can ask, and has done so for that long in this call. */
+      readonly waitedMs?: number;
     }
   | { readonly type: "result"; readonly result: JsonObject }
   | { readonly type: "error"; readonly error: UpstreamFailure }

@@ -13,6 +13,7 @@ import { inputRequired, toolResult } from "./encode-call.ts";
 import { acknowledged, subscribed } from "./encode-listen.ts";
 import { createTaskResult, shownTask, taskNotification, withReceipts } from "./encode-task.ts";
 import { SERVER_INFO, TASKS_EXTENSION } from "./names.ts";
+import { waitsMeta } from "../waiting-message.ts";
 
 export interface Revision extends Reading, Pick<Words, "listItems" | "shown" | "ownError" | "dataOf" | "tellsModel"> {}
 
@@ -72,6 +73,8 @@ function encoder(revision: Revision, facts: ServerFacts): StatelessEncoder {
     acknowledgement: (receipts) => answer(receipts ? withReceipts({}, receipts) : {}),
     withReceipts,
     inputRequired: (asks, requestState) => inputRequired(asks, { meta, requestState }),
+    handedOver: (task, requestState, { capabilities }) =>
+      inputRequired([], { meta: { ...meta, ...waitsMeta(task, { capabilities }) }, requestState }),
     acknowledged,
     taskNotification: (task, { subscriptionId, capabilities }) => taskNotification(task, { facts, ownError, subscriptionId, capabilities }),
     listenEnd: (subscriptionId) => answer(subscribed(subscriptionId)),

@@ -47,6 +47,8 @@ export interface StatelessEncoder extends Encoder {
 
   /** Asks the caller itself. Needs asks, `requestState`, or both. See `requiredCapabilities` for asks that must not be sent. */
   inputRequired(asks: readonly Ask[], requestState?: string): object;
+  /** Lets the client come back with that state: the call is handed over to another front end, or to a later time. */
+  handedOver(task: Task, requestState: string, client: Pick<ClientFacts, "capabilities">): object;
 
   /** The first message of a listen stream: the accepted filter, with only those task ids that exist and belong to the caller. */
   acknowledged(subscriptionId: RequestId, agreed: Filter): RpcNotification;

@@ -178,6 +178,7 @@ export interface ReportArguments {
   readonly fields: readonly Pair[];
   readonly items: readonly string[];
   readonly feedLengthMax: number;
+  readonly waits: "1" | "0" | "";
 }
 
 export interface ParkArguments {
@@ -280,7 +281,16 @@ export function defineScripts(
     record: (keys, args) =>
       run.record([...keys, args.taskId, args.token, args.nowMs, args.dueAtMs, ...list(args.entries), ...list(args.asks)]) as never,
     report: (keys, args) =>
-      run.report([...keys, args.token, args.nowMs, ...list(args.fields), args.feedLengthMax, args.items.length, ...args.items]) as never,
+      run.report([
+        ...keys,
+        args.token,
+        args.nowMs,
+        ...list(args.fields),
+        args.feedLengthMax,
+        args.items.length,
+        ...args.items,
+        args.waits,
+      ]) as never,
     park: (keys, args) =>
       run.park([
         ...keys,

@@ -10,6 +10,7 @@ What a person or a tool said is sealed: scripts store it and never look into it.
   parent          of a child: ids of its parent and of the root, depth, key of the call, path. The id of a child ends in ~, so that no other task
                   is looked up for a parent
   family          of a root: how many tasks below it are unfinished
+  behind:<id>     of a root: that child waits for people at another server, as its status says
   told            of a parent: how much its children have told it since it began or restarted
   version         the version of the tool that the task has moved to since it was created; '' for none
   to:<key>        the ask has an audience, so it is in the index
@@ -201,7 +202,7 @@ local function happens_to_ask(what, key, position)
   return link
 end
 
-local cancel_child, note_closed
+local cancel_child, note_closed, note_behind
 
 -- In outbox/post.lua.
 local post
@@ -288,6 +289,8 @@ local function remove_ask(key, why, now_ms)
   local link = happens_to_ask(why, key)
   -- It leaves the root at once, because scripts on the root go by its fields.
   if link then redis.call('HDEL', TASK .. link.root, 'ask:' .. link.path .. ':' .. key) end
+  -- Its listeners must read the status again.
+  if child_id and redis.call('HDEL', task, 'behind:' .. child_id) > 0 then happens('reported') end
   if child_id then cancel_child(child_id, now_ms) elseif is_unanswered then note_closed(key, ask, why, now_ms) end
   return true
 end
@@ -697,6 +700,8 @@ local function end_task(state, task_id, status, now_ms, owes)
     local link = read_link()
     local family = link and TASK .. link.root
     if family and tonumber(redis.call('HGET', family, 'family') or 0) > 0 then redis.call('HINCRBY', family, 'family', -1) end
+    -- With its parent, the root says it (remove_ask).
+    if nested == 0 then note_behind(false, now_ms) elseif family then redis.call('HDEL', family, 'behind:' .. task_id) end
   end
   state.status = status
   local is_stopping = owes and status == 'cancelled' and state.token
@@ -766,6 +771,21 @@ local function answer_parent(link, answer, now_ms, too_large, told_max)
     write_state(state)
     redis.call('ZADD', due, now_ms, link.parent)
     return { link.parent, state.run + 1 }
+  end)
+end
+
+-- A child waits for people at another server, or does so no more. Clients know only its root, which has its status (withBehind in store.ts).
+function note_behind(waits, now_ms)
+  local id, link = own_id(), read_link()
+  if not link then return end
+  on_task(link.root, function()
+    local state = read_state(task)
+    if not state or is_finished(state) then return end
+    local field = 'behind:' .. id
+    if waits then redis.call('HSET', task, field, 1) elseif redis.call('HDEL', task, field) == 0 then return end
+    happens('reported')
+    tell(state, now_ms)
+    write_state(state)
   end)
 end
 

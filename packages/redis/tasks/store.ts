@@ -21,7 +21,9 @@ import {
   type EntryOutcome,
   FEED_LENGTH_MAX,
   type FeedItem,
+  isChildId,
   isFinished,
+  isWaitingBehind,
   type KeyedEntry,
   type Log,
   type OutboxBounds,
@@ -42,6 +44,8 @@ import {
   type ThreadEntry,
   type Unreadable,
   unreadableError,
+  WAITING_CHILDREN_MAX,
+  withWaitingChildren,
 } from "@parley/core";
 import type { Redis } from "ioredis";
 import { type Access, type Content, type ContentCodec, DamagedContent, plainContent } from "../content/codec.ts";
@@ -72,6 +76,7 @@ import {
   packPlace,
   packViolations,
   revealed,
+  childrenBehind,
   shownAsks,
   unpackEntry,
   unpackLine,
@@ -177,7 +182,7 @@ export function createRedisStore({
     const fields = await reached(reads.hash(taskKeys[0]));
     // Only for an existing task: a client may name anything.
     if (fields["state"] === undefined) return undefined;
-    const task = await withShown(unpacked(taskId, fields, await codec.access(taskId)), fields);
+    const task = await withBehind(await withShown(unpacked(taskId, fields, await codec.access(taskId)), fields), fields);
     // I1: an end that was read once must not be undone.
     return task && isFinished(task.status) ? await acknowledge(Promise.resolve(task)) : task;
   }
@@ -205,6 +210,27 @@ export function createRedisStore({
     const asks = [...task.asks, ...found.flat()].toSorted(inOrder);
     // They were answered between the two reads (I3).
     return { ...task, asks, ...(asks.length === 0 && { status: "working" }) };
+  }
+
+  /** With the status of its children that wait for people at another server, with one more read of those children. */
+  async function withBehind(task: Task | undefined, fields: Readonly<Record<string, string>>): Promise<Task | undefined> {
+    const behind = task && !task.unreadable && !isFinished(task.status) ? childrenBehind(fields).slice(0, WAITING_CHILDREN_MAX) : [];
+    if (!task || behind.length === 0) return task;
+    const statuses = await Promise.all(
+      behind.map(async (childId) => {
+        const childKeys = keys.task(childId);
+        const [sealed] = childKeys ? await reached(reads.fields(childKeys[0], ["message"])) : [];
+        if (typeof sealed !== "string") return [];
+        try {
+          return [codec.of(childId).open("message", sealed)];
+        } catch (error) {
+          damaged(childId, error);
+          return [];
+        }
+      }),
+    );
+    const message = withWaitingChildren(task.message, statuses.flat().filter(isWaitingBehind));
+    return message === undefined ? task : { ...task, message };
   }
 
   function unpacked(taskId: string, fields: Readonly<Record<string, string>>, access: Access): Task | undefined {
@@ -375,6 +401,7 @@ export function createRedisStore({
             fields: [...sealedFields(content, { message, immediate: immediateResponse }), ...versionField(content, version)],
             items: items.map((item) => content.seal("feed", JSON.stringify(item))),
             feedLengthMax: FEED_LENGTH_MAX,
+            waits: message === undefined || !isChildId(taskId) ? "" : isWaitingBehind(message) ? "1" : "0",
           }),
         ),
       );

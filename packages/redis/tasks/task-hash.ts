@@ -627,6 +627,13 @@ export function shownAsks(fields: Fields): ShownAsk[] {
   });
 }
 
+const BEHIND = "behind:";
+
+/** The children of the task that wait for people at another server. */
+export function childrenBehind(fields: Fields): string[] {
+  return Object.keys(fields).flatMap((field) => (field.startsWith(BEHIND) ? [field.slice(BEHIND.length)] : []));
+}
+
 /** Fields of a child's hash that hold its ask of that key. */
 export function askFields(key: string): string[] {
   return [`ask:${key}`, `refused:${key}`, `agreed:${key}`, `accepted:${key}`, `thread:${key}`];

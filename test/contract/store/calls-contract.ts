@@ -301,6 +301,66 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
     });
   });
 
+  describe("a child that waits for people at another server", () => {
+    const BOB = "Waiting for people at crm: Waiting for an answer from Bob.";
+    const ANN = "Waiting for people at crm: Waiting for an answer from Ann.";
+    const say = (taskId: string, token: string, message: string) => store.report({ taskId, token, nowMs: Date.now(), items: [], message });
+    const statusOf = async (taskId: string) => (await life.load(taskId)).message;
+
+    test("is named in the status of its root, which clients know, for as long as it says so, and who watches the root is woken", async () => {
+      const { taskId, token, childId: id, link, open } = await family();
+      await life.park(taskId, token, [open]);
+      const child = await life.begin({ taskId: id, run: 1 });
+      const { onChange, stop } = await countWakes(taskId);
+      await say(id, child, "Asking Bob.");
+      expect([await statusOf(taskId), onChange.mock.calls.length]).toEqual([undefined, 0]);
+      for (const [said, shown] of [
+        [BOB, BOB],
+        [ANN, ANN],
+        ["crm is working.", undefined],
+        [BOB, BOB],
+      ] as const) {
+        const { length } = onChange.mock.calls;
+        await say(id, child, said);
+        await expect.poll(() => onChange.mock.calls.length).toBe(length + 1);
+        expect(await statusOf(taskId)).toBe(shown);
+      }
+      await finishChild(id, child, link);
+      expect(await statusOf(taskId)).toBeUndefined();
+      stop();
+    });
+
+    test("stands before what its root says itself, among two others at most, and once if they say the same", async () => {
+      const { taskId, token, childId: first } = await family("a");
+      await say(taskId, token, "Packing.");
+      const others = [];
+      for (const name of ["b", "c", "d"]) others.push((await call({ taskId, token }, name)).id);
+      const said = [];
+      for (const [index, id] of [first, ...others].entries()) {
+        await say(id, await life.begin({ taskId: id, run: 1 }), index === 1 ? BOB : ANN);
+        said.push(await statusOf(taskId));
+      }
+      expect(said[0]).toBe(`${ANN}\nPacking.`);
+      expect(said[1]?.split("\n").toSorted()).toEqual(["Packing.", ANN, BOB].toSorted());
+      expect(said[3]?.split("\n").at(-1)).toBe("Packing.");
+      expect(new Set(said[3]?.split("\n")).size).toBe(said[3]?.split("\n").length);
+    });
+
+    test.each(["is cancelled", "is given up", "of a child"])("and %s: the root no longer says so", async (how) => {
+      const { taskId, token, childId: id, link } = await family();
+      const child = await life.begin({ taskId: id, run: 1 });
+      const below = how === "of a child" ? await call({ taskId: id, token: child, link }, "room") : undefined;
+      await (below ? say(below.id, await life.begin({ taskId: below.id, run: 1 }), BOB) : say(id, child, BOB));
+      expect(await statusOf(taskId)).toBe(BOB);
+
+      if (how === "is given up")
+        await store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [withdrawal(id, "hotel")] });
+      else await life.cancel(id);
+
+      expect(await statusOf(taskId)).toBeUndefined();
+    });
+  });
+
   describe("the end of a parent", () => {
     test("cancels its children, and theirs, in one change", async () => {
       const { taskId, token, childId: id, link } = await family();

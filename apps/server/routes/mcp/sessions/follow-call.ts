@@ -139,6 +139,7 @@ export async function followCall(route: SessionRoute, exchange: SessionExchange,
         events.giveEventId();
         if (events.hasEventId) return left();
       }
+      reports.others(task);
       const changed = await nextChange(route, exchange, { watch, ends, session: use, isTaken: listen, hold, events }, { task, feed });
       if (typeof changed === "string") return over(changed);
       if (!changed.task) throw new ParleyError("TASK_NOT_FOUND", "the task of this call no longer exists");

@@ -1,4 +1,4 @@
-import type { FeedItem } from "@parley/core";
+import type { FeedItem, Task } from "@parley/core";
 
 type Progress = Extract<FeedItem, { type: "progress" }>;
 
@@ -17,4 +17,19 @@ export function increased(item: Progress, last: number | undefined): Progress {
  */
 export function stillWaiting(last = 0): Progress {
   return increased({ type: "progress", progress: last, message: "Waiting for an answer." }, last);
+}
+
+/**
+ * Finds out when a call has to say that it waits for others: once when they begin to be asked, again when its status says something else of it, and once
+ * when they are asked no more. A gateway behind which this server is needs to know at once, and not at the next heartbeat.
+ */
+export function reportsOfOthers(): { isNews(task: Task, areAsked: boolean): boolean } {
+  let told: number | undefined;
+  return {
+    isNews({ revision }, areAsked) {
+      const before = told;
+      told = areAsked ? revision : undefined;
+      return told !== before;
+    },
+  };
 }

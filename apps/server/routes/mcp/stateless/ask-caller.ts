@@ -74,5 +74,5 @@ export async function handOver(
     expiresAtMs: deadlineMs + route.times.callTimeoutMs,
     ...(feedCursor === undefined ? {} : { feedCursor }),
   });
-  return exchange.encode.inputRequired([], sealed);
+  return exchange.encode.handedOver(task, sealed, exchange.client);
 }

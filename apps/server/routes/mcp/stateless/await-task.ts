@@ -18,11 +18,11 @@ import {
   type Task,
   type TaskWatch,
 } from "@parley/core";
-import { isInWords, resultOf } from "@parley/protocol";
+import { isInWords, resultOf, waitsForOthers } from "@parley/protocol";
 import { untilExpiry } from "../../../front-end/until-expiry.ts";
 import type { Handled } from "../shared/answer.ts";
 import { feedPages, readFeedPage } from "../shared/feed-pages.ts";
-import { increased, stillWaiting } from "../shared/still-waiting.ts";
+import { increased, reportsOfOthers, stillWaiting } from "../shared/still-waiting.ts";
 import { unlessAway } from "../shared/unless-redis-away.ts";
 import { abandon, CLIENT_CLOSED } from "./abandon.ts";
 import { hasToTell, mustBeTold, revealed, TOLD_AFTER_MS, waitingResult } from "../shared/waiting-text.ts";
@@ -86,13 +86,14 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
   });
 
   const stopBeat = heartbeat.onBeat(() => {
-    if (seen.status === "input_required" && !needsCaller(seen)) feed.reportWaiting();
+    if (!needsCaller(seen)) feed.reportWaiting(seen);
   });
 
   try {
     // A call that comes back gets the reports of its task in the meantime first. Wake-ups tell only of later ones.
     if (seen.revision > 1) await feed.report();
     for (let isOver = await isReady(); !isOver;) {
+      feed.reportOthers(seen);
       await watch.next(seen.revision);
       // If the client closes a first call, its hidden task is cancelled, since no client has a handle on it. A retry has delivered answers
       // and may have been dropped by the network: its task continues, and the same retry gets the result.
@@ -121,7 +122,8 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
       if (mayTell && ((await revealed(services, seen)) || timedOut)) return inWords();
       if (timedOut) {
         // Other people are asked and may take days: the client comes back later.
-        if (seen.asksOfOthers) return await handOver(route, called, exchange, { task: seen, feedCursor: feed.cursor });
+        if (seen.asksOfOthers || waitsForOthers(seen, exchange.client))
+          return await handOver(route, called, exchange, { task: seen, feedCursor: feed.cursor });
         if (task.call.hidden) await cancelTask(services, { taskId: task.id, caller, door, reason: "The call took too long." });
         throw new ParleyError("CALL_TIMEOUT", `${called.name} did not finish within ${times.callTimeoutMs} ms`);
       }
@@ -148,18 +150,22 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
 interface FeedReporter {
   /** Sends the feed items since the last call, if this client wants them. */
   report(): Promise<void>;
-  /** Sends progress while other people are asked, if this client wants it. */
-  reportWaiting(): void;
+  /** Sends progress while other people are asked, here or at an upstream, if this client wants it. */
+  reportWaiting(task: Task): void;
+  /** The same at once when others begin to be asked, when the client has to be told something else of it, and when they are asked no more. */
+  reportOthers(task: Task): void;
   readonly cursor: string | undefined;
 }
 
 function feedReporter(
   { services }: StatelessRoute,
-  { wants, encode, channel }: StatelessExchange,
+  { wants, encode, channel, client }: StatelessExchange,
   from: { taskId: string; cursor: string | undefined },
 ): FeedReporter {
   let { cursor } = from;
   let progress: number | undefined;
+  const others = reportsOfOthers();
+  const isOfOthers = (task: Task) => waitsForOthers(task, client);
   const isWanted = channel.acceptsStream && (wants.progressToken !== undefined || wants.logLevel !== undefined);
   return {
     get cursor() {
@@ -181,12 +187,20 @@ function feedReporter(
         if (channel.closed.aborted) return;
       }
     },
-    reportWaiting() {
-      const item = stillWaiting(progress);
-      const notification = channel.acceptsStream ? encode.feedNotification(item, wants) : undefined;
-      if (!notification) return;
-      ({ progress } = item);
-      channel.send(notification);
+    reportWaiting(task) {
+      if (task.status === "input_required" || isOfOthers(task)) tell(task);
+    },
+    reportOthers(task) {
+      if (others.isNews(task, isOfOthers(task))) tell(task);
     },
   };
+
+  function tell(task: Task): void {
+    const item = stillWaiting(progress);
+    const { capabilities } = client;
+    const notification = channel.acceptsStream ? encode.waitingNotification(task, item, { capabilities, wants }) : undefined;
+    if (!notification) return;
+    ({ progress } = item);
+    channel.send(notification);
+  }
 }

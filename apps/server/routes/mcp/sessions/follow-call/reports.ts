@@ -1,8 +1,9 @@
 /** What the task of a call reports: progress, logs, pages that have closed. */
 import { type FeedItem, isOnPage, type Task } from "@parley/core";
+import { waitsForOthers } from "@parley/protocol";
 import { elicitationId } from "@parley/protocol/sessions";
 import { type FeedPage, feedPages } from "../../shared/feed-pages.ts";
-import { increased, stillWaiting } from "../../shared/still-waiting.ts";
+import { increased, reportsOfOthers, stillWaiting } from "../../shared/still-waiting.ts";
 import type { SessionExchange, SessionRoute } from "../session-route.ts";
 import type { Seen, StreamEvents } from "./stream-events.ts";
 
@@ -13,15 +14,25 @@ export interface Reports {
   closedPages(task: Task): void;
   /** Progress for a client that waits for a person, so that its time limit starts again. */
   waiting(task: Task): void;
+  /** The same at once when others begin to be asked, when the client has to be told something else of it, and when they are asked no more. */
+  others(task: Task): void;
 }
 
 export function createReports(route: SessionRoute, exchange: SessionExchange, events: StreamEvents): Reports {
-  const { encode, wants, channel } = exchange;
+  const { encode, wants, channel, session } = exchange;
   const isCall = events.cursor.stream === "call";
   /** The last progress that the client was told. */
   let told = events.cursor.stream === "call" ? events.cursor.progress : undefined;
   /** Keys of the asks whose pages were open at the last report. */
   let openPages: ReadonlySet<string> = new Set();
+  const ofOthers = reportsOfOthers();
+
+  function tell(task: Task): void {
+    if (!isCall || !channel.acceptsStream) return;
+    const item = stillWaiting(told);
+    const notification = encode.waitingNotification(task, item, { capabilities: session.capabilities, wants });
+    if (notification) events.send(notification, progressed(item.progress));
+  }
 
   function progressed(progress: number): Seen {
     told = progress;
@@ -58,10 +69,10 @@ export function createReports(route: SessionRoute, exchange: SessionExchange, ev
       openPages = new Set(open);
     },
     waiting(task) {
-      if (!isCall || !channel.acceptsStream || task.status !== "input_required") return;
-      const item = stillWaiting(told);
-      const notification = encode.feedNotification(item, wants);
-      if (notification) events.send(notification, progressed(item.progress));
+      if (task.status === "input_required" || waitsForOthers(task, session)) tell(task);
+    },
+    others(task) {
+      if (ofOthers.isNews(task, waitsForOthers(task, session))) tell(task);
     },
   };
 }
