@@ -32,7 +32,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
   let skippedMs = 0;
   let stoppedAtMs: number | undefined;
   // The next run is one of the same worker in this alone.
-  const { waitsForNoLock } = createScope();
+  const { thrownAway } = createScope();
   const clock = { ...systemClock, now: () => stoppedAtMs ?? Date.now() + skippedMs };
   const save = (entries: readonly KeyedEntry[]) =>
     entries.forEach(({ key, entry }) => {
@@ -51,7 +51,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
     recordings,
     failures,
     open,
-    waitsForNoLock,
+    thrownAway,
     /** Lets time pass between two runs. */
     skip(ms: number) {
       skippedMs += ms;
@@ -113,7 +113,7 @@ export function subject(handler: (effects: Effects) => Promise<JsonObject>, sett
         settings: { ...DEFAULT_SETTINGS, divergenceWaitMs: 50, ...changed },
         ports: {
           clock,
-          scope: { ...createScope(), waitsForNoLock },
+          scope: { ...createScope(), thrownAway },
           isHeld: () => true,
           startChild: async (call) => void open.set(call.key, call),
           openFile: undefined,

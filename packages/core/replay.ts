@@ -70,8 +70,11 @@ export type { RunEnd } from "./replay/end.ts";
 export type { ReplayRequest } from "./replay/request.ts";
 export type { FailedStep } from "./replay/steps.ts";
 
-/** Tasks of a process whose long waits are known to be for no lock. */
-const LOOKED_INTO_MAX = 1_000;
+/** Tasks of a process of which a run has been thrown away. */
+const THROWN_AWAY_MAX = 1_000;
+
+/** How many times as long the next run of such a task may wait. */
+const LONGER_EACH_TIME = 4;
 
 /**
  * Runs the handler once. The caller writes what the returned end says; entries that had to be written earlier have been.
@@ -124,11 +127,11 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     arrived: () =>
       [...recollection.arrived, ...waits.overdue()].toSorted((a, b) => (a.entry.arrived?.atMs ?? 0) - (b.entry.arrived?.atMs ?? 0)),
   });
-  const divergence = createDivergence({ task, recollection, settling });
+  const divergence = createDivergence({ task, recollection, settling, line });
   const values = createValues(task, settings);
   const sideEffects = createSideEffects(run, { flow, settling, records, values, ended });
   const isAtWork = () => sideEffects.isAtWork() || waits.isNapping();
-  const rest = createRest(run, { settling, recollection, line, divergence, isAtWork, park, traceFirst, mayBeLock, startOver });
+  const rest = createRest(run, { settling, recollection, line, divergence, isAtWork, park, traceFirst, lockWaitMs, startOver });
   const reports = createReports(ports, { isOpen: () => !isOver() && settling.isLive(), itemMax: settings.feedItemMax });
   const effects = createEffects(run, { line, recollection, settling, records, waits, sideEffects, reports, values, divergence, unhandled });
 
@@ -174,15 +177,16 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     ending.with({ type: "parked", asks: waits.asks(), wakeAtMs: clock.now(), isAgain: true, entries: records.take() });
   }
 
-  function mayBeLock(): boolean {
+  function lockWaitMs(): number {
     // A compensation cannot be parked, and so not be thrown away.
-    return !compensation && !scope.waitsForNoLock.has(task.id);
+    return compensation ? Number.POSITIVE_INFINITY : settings.divergenceWaitMs * LONGER_EACH_TIME ** (scope.thrownAway.get(task.id) ?? 0);
   }
 
   /** What has settled out of turn is as if it had not been. */
   function startOver(): void {
-    if (scope.waitsForNoLock.size >= LOOKED_INTO_MAX) scope.waitsForNoLock.clear();
-    scope.waitsForNoLock.add(task.id);
+    const times = scope.thrownAway.get(task.id) ?? 0;
+    if (scope.thrownAway.size >= THROWN_AWAY_MAX) scope.thrownAway.clear();
+    scope.thrownAway.set(task.id, times + 1);
     ending.with({ type: "parked", asks: openOf(task), wakeAtMs: clock.now(), isAgain: true, entries: [] });
   }
 

@@ -10,6 +10,6 @@ export function createScope(): Scope {
     get: () => storage.getStore(),
     promises: { createHook: (hooks) => promiseHooks.createHook(hooks) as () => void },
     awaitOnlyCtx: new Set(),
-    waitsForNoLock: new Set(),
+    thrownAway: new Map(),
   };
 }

@@ -12,5 +12,5 @@ export const scope = {
   get: () => storage.getStore(),
   promises: { createHook: (hooks: HookCallbacks) => promiseHooks.createHook(hooks) as () => void },
   awaitOnlyCtx: new Set<string>(),
-  waitsForNoLock: new Set<string>(),
+  thrownAway: new Map<string, number>(),
 };

@@ -143,7 +143,7 @@ function servicesOf(world: World, process: Process): Services {
     log: { debug: log, info: log, warn: log, error: log },
     settings: SETTINGS,
     // A program runs to its end once, so every run of it is traced.
-    scope: { ...scope, awaitOnlyCtx: new Set(), waitsForNoLock: new Set() },
+    scope: { ...scope, awaitOnlyCtx: new Set(), thrownAway: new Map() },
     eventTokens: EVENT_TOKENS,
     stopping: process.stop.signal,
   };

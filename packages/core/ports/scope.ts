@@ -11,8 +11,11 @@ export interface Scope {
   readonly promises: PromiseHooks;
   /** Handlers that have awaited nothing but ctx in their last complete run, by kind and name: they need not be followed as closely. */
   readonly awaitOnlyCtx: Set<string>;
-  /** Tasks that have been looked into while they waited for something outside ctx, and do not wait for a lock of their own. Emptied when it has a thousand. */
-  readonly waitsForNoLock: Set<string>;
+  /**
+   * By task: how many of its runs were thrown away because they might wait for a lock of their own. The next one waits longer. Emptied when it has a
+   * thousand.
+   */
+  readonly thrownAway: Map<string, number>;
 }
 
 /** What is used of `promiseHooks` (node:v8). The function that `createHook` returns removes the hooks. */

@@ -7,7 +7,8 @@
  *                              It may also be a lock that one item holds and another has to take first, since what they read came in another order
  *                              than before. Nothing tells the one from the other but letting it go on: what the first item waits for settles out
  *                              of turn. If that makes a call come at once that should have come before, the items wait for one another, and the
- *                              run is refused (C6). If not, it is thrown away, and the next one waits as long as it takes
+ *                              run is refused (C6). If not, or if what it waits for is open or new and so cannot settle, the run is thrown away.
+ *                              The next one may read in the recorded order again. It waits longer, so that what is slow comes in the end
  *   neither                    the handler awaits something outside ctx, and the next activity starts the watch again
  */
 import type { Divergence } from "./divergence.ts";
@@ -42,15 +43,15 @@ export interface RestOptions {
   readonly park: () => void;
   /** Ends the run, to be continued by one whose line is traced. */
   readonly traceFirst: () => void;
-  /** Whether what the handler waits for may be a lock of its own. */
-  readonly mayBeLock: () => boolean;
-  /** Ends the run, to be continued by one that takes it for no lock. */
+  /** How long the handler may wait for what may be a lock of its own. */
+  readonly lockWaitMs: () => number;
+  /** Ends the run, to be continued by one that waits longer. */
   readonly startOver: () => void;
 }
 
 export function createRest(
   run: Run,
-  { settling, recollection, line, divergence, isAtWork, park, traceFirst, mayBeLock, startOver }: RestOptions,
+  { settling, recollection, line, divergence, isAtWork, park, traceFirst, lockWaitMs, startOver }: RestOptions,
 ): Rest {
   const { settings, ending, over, diverged } = run;
   const { clock } = run.ports;
@@ -89,7 +90,7 @@ export function createRest(
       // A handler that has done nothing new may take all the time of the run to reach its recorded calls. One that has skipped a recorded patch
       // is older code, and must not keep the worker that long.
       const hasAllTime = isOutside && !divergence.isLikely();
-      const mayComeOfLock = isOutside && settling.isHolding() && mayBeLock();
+      const mayComeOfLock = isOutside && settling.isAwaited();
       if (hasAllTime && !mayComeOfLock) break;
       const nowMs = clock.now();
       stuckAtMs ??= nowMs;
@@ -99,8 +100,8 @@ export function createRest(
       const isInsideTooLong = insideAtMs !== undefined && nowMs - insideAtMs >= divergenceWaitMs;
       // A handler that awaits something outside ctx gets more time: a false alarm would fail a sound task.
       const isStuckTooLong = nowMs - stuckAtMs >= divergenceWaitMs * PATIENCE_OUTSIDE;
-      if (mayComeOfLock && line.isAtGate() && nowMs - stuckAtMs >= divergenceWaitMs) {
-        settling.settleOutOfTurn();
+      if (mayComeOfLock && line.isAtGate() && nowMs - stuckAtMs >= lockWaitMs()) {
+        if (!settling.settleOutOfTurn()) startOver();
         break;
       }
       if (!hasAllTime && !(isOutside && recollection.isAheadOutside()) && (isInsideTooLong || isStuckTooLong)) {

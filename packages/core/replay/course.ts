@@ -27,22 +27,29 @@ export interface Course {
   start(handler: () => void): void;
   /** Settles the next effect and runs the handler to the end of that drain, then calls `drained`. The caller waits for `drained` before it settles again. */
   settle(settle: () => void): void;
-  /** The same, for an effect whose turn it is not: the one of that place. */
-  settleOutOfTurn(place: number, settle: () => void): void;
-  /** The place of the effect that has settled out of turn and let the code go on that runs now; undefined if none has. */
-  outOfTurn(): number | undefined;
+  /** The same, for an effect whose turn it is not. `promise`: what the handler has been given for it. */
+  settleOutOfTurn(effect: { readonly place: number; readonly promise: object }, settle: () => void): void;
+  /** The effect that has settled out of turn and let the code go on that runs now; undefined if none has. */
+  outOfTurn(): OutOfTurn | undefined;
+}
+
+/** An effect that has settled out of turn. */
+export interface OutOfTurn {
+  readonly place: number;
+  /** Promises of the code that had waited for it by itself, as far as they are known. */
+  readonly awaitedBy: ReadonlySet<object>;
 }
 
 export interface CourseOptions {
   readonly clock: Pick<Clock, "afterMicrotasks" | "idle">;
-  readonly line: Pick<Line, "drain" | "drained">;
+  readonly line: Pick<Line, "drain" | "drained" | "whatAwaits">;
   /** Called at the end of every drain. */
   readonly drained: () => void;
 }
 
 export function createCourse({ clock, line, drained }: CourseOptions): Course {
   let inARow = 0;
-  let outOfTurn: number | undefined;
+  let outOfTurn: OutOfTurn | undefined;
 
   function drain(work: () => void): void {
     // Reactions that are ready by now belong to what came before, so they run first.
@@ -73,9 +80,9 @@ export function createCourse({ clock, line, drained }: CourseOptions): Course {
       inARow = 0;
       void clock.idle().then(take);
     },
-    settleOutOfTurn: (place: number, settle: () => void) =>
+    settleOutOfTurn: ({ place, promise }: { readonly place: number; readonly promise: object }, settle: () => void) =>
       drain(() => {
-        outOfTurn = place;
+        outOfTurn = { place, awaitedBy: line.whatAwaits(promise) };
         settle();
       }),
     outOfTurn: () => outOfTurn,

@@ -8,6 +8,7 @@ import { ParleyError } from "../errors.ts";
 import { type CallSite, callSite } from "./call-site.ts";
 import { entryKey } from "../journal.ts";
 import { openOf, type Task } from "../task.ts";
+import type { Line } from "./line.ts";
 import type { Call, CalledKind, Recollection } from "./recollection.ts";
 import type { Settling } from "./settling.ts";
 
@@ -39,9 +40,10 @@ export interface DivergenceOptions {
   readonly task: Task;
   readonly recollection: Pick<Recollection, "ahead" | "hasOutside">;
   readonly settling: Pick<Settling, "missing" | "isLive">;
+  readonly line: Pick<Line, "isAtGate">;
 }
 
-export function createDivergence({ task, recollection, settling }: DivergenceOptions): Divergence {
+export function createDivergence({ task, recollection, settling, line }: DivergenceOptions): Divergence {
   let moments = 0;
   let first: (Moment & { readonly what: string }) | undefined;
   let thrown: { readonly error: unknown } | undefined;
@@ -83,7 +85,8 @@ export function createDivergence({ task, recollection, settling }: DivergenceOpt
     },
     thrown: () => thrown,
     error(recorded = settling.missing(), found = firstFound()) {
-      const hint = recollection.hasOutside() ? ". What it awaits outside ctx may decide who comes first: put that into a step" : "";
+      const lock = line.isAtGate() ? ". If items take a lock, run them with ctx.map and its concurrency in place of that" : "";
+      const hint = recollection.hasOutside() ? `. What it awaits outside ctx may decide who comes first: put that into a step${lock}` : "";
       const message = `replay diverged in ${task.call.kind} ${task.call.name}: recorded ${recorded}, found ${found}${hint}`;
       return new ParleyError("REPLAY_DIVERGED", message, { data: { recorded, found }, ...(thrown && { cause: thrown.error }) });
     },

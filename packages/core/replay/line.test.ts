@@ -80,7 +80,7 @@ function create({ handler, latencies, diesIn }: Tried) {
     for (;;) {
       const end = await task.run((stop = new AbortController()).signal);
       // A run that took what is slow for a lock is thrown away, and the next one goes on at once.
-      if (end.type !== "parked" || task.open.size > 0) return end;
+      if (end.type !== "parked" || !end.isAgain) return end;
     }
   };
   return { task, calls, run };
@@ -1545,7 +1545,7 @@ test.each(LATER_IN_TURN)(
   },
 );
 
-test("what takes long is no lock: the run is thrown away once, and then waits as long as it takes", async () => {
+test("what takes long is no lock: runs are thrown away until one waits as long as it takes", async () => {
   const done: string[] = [];
   const { task, calls, run } = create({
     latencies: [],
@@ -1573,6 +1573,110 @@ test("what takes long is no lock: the run is thrown away once, and then waits as
   expect([task.journal.size, done]).toEqual([size, ["1 a", "1 b", "1 c", "2 b", "2 c"]]);
   expect(await run()).toMatchObject({ type: "returned", result: { done: saved(...ITEMS) } });
   expect(calls).toEqual([]);
+});
+
+/** Two branches take a lock after a read. `first`: whose read comes first in each run, and in all later ones. */
+function exclusively(first: readonly string[], within: (given: Given, item: string) => Promise<unknown>) {
+  return create({
+    latencies: [],
+    handler: async (given) => {
+      const lock = TURNS["a semaphore"]!();
+      const isFirst = first[Math.min(given.run, first.length) - 1];
+      return await Promise.all(
+        ["a", "b"].map((item) =>
+          given.effects.branch(item, async () => {
+            await wait(item === isFirst ? 1 : 20);
+            return await lock(async () => {
+              await within(given, item);
+              return item;
+            });
+          }),
+        ),
+      );
+    },
+  });
+}
+
+const confirm = ({ effects }: Given) => effects.ask("confirm", form("?"));
+
+test.each([
+  ["an open question of another branch", confirm],
+  [
+    "a step that has not been recorded",
+    async (given: Given, item: string) => {
+      await given.save(item);
+      await confirm(given);
+    },
+  ],
+])("a lock that is held over %s in a replay alone: the run is thrown away, and a later one is right", async (_, within) => {
+  const { task, calls, run } = exclusively(["a", "b", "a"], within);
+  expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "a/confirm" }] });
+  const { size } = task.journal;
+  const thrownAway = await task.run();
+  expect(thrownAway).toMatchObject({ type: "parked", isAgain: true, asks: [{ key: "a/confirm" }], entries: [] });
+  expect(task.journal.size).toBe(size);
+  for (const key of ["a/confirm", "b/confirm", "go"]) {
+    expect(await run()).toMatchObject({ type: "parked", asks: [{ key }] });
+    task.answer(key, accept(1));
+  }
+  expect(await run()).toMatchObject({ type: "returned", result: { done: ["a", "b"] } });
+  expect(new Set(calls.map(({ key }) => key)).size).toBe(calls.length);
+});
+
+test("each run that is thrown away lets the next one wait four times as long", async () => {
+  const { task, run } = exclusively(["a", "b"], confirm);
+  await run();
+  const waits: number[] = [];
+  while (waits.length < 3) {
+    const began = performance.now();
+    expect(await task.run()).toMatchObject({ type: "parked", isAgain: true });
+    waits.push(performance.now() - began);
+  }
+  const stop = new AbortController();
+  setTimeout(() => stop.abort(), 1_200);
+  expect(await task.run(stop.signal)).toMatchObject({
+    type: "aborted",
+    diverging: { code: "REPLAY_DIVERGED", message: expect.stringMatching(/If items take a lock/u) },
+  });
+  // The divergence wait of these tests is 50 ms.
+  expect(waits.map((ms, index) => ms >= 50 * 4 ** index && ms < 50 * 4 ** (index + 1))).toEqual([true, true, true]);
+});
+
+test("a lock that is held over an answered question in the replay alone is refused", async () => {
+  const { task, run } = exclusively(["a", "b"], (given, item) => (item === "a" ? given.save(item) : confirm(given)));
+  expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "b/confirm" }] });
+  task.answer("b/confirm", accept(1));
+  expect(await run()).toMatchObject({
+    type: "threw",
+    error: { code: "AMBIGUOUS_EFFECT", message: expect.stringMatching(/has its turn when/u) },
+  });
+});
+
+test("what a branch awaits itself is no lock, also if it comes first in a race that it lost before", async () => {
+  const { task, run } = create({
+    latencies: [],
+    handler: async ({ effects, run: number, save }) =>
+      await Promise.all(
+        ["a", "b"].map((item) =>
+          effects.branch(item, async () => {
+            const poll = async () => {
+              await Promise.resolve();
+              if (number === 3) await new Promise<void>((proceed) => void setTimeout(proceed, 150));
+            };
+            await Promise.race([confirm({ effects } as Given), poll()]);
+            return await save(item);
+          }),
+        ),
+      ),
+  });
+  expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "a/confirm" }, { key: "b/confirm" }, { key: "go" }] });
+  task.answer("a/confirm", accept(1));
+  expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "b/confirm" }, { key: "go" }] });
+  task.answer("b/confirm", accept(1));
+  // In this run the poll is slow, one confirmation has its place and the other one has arrived.
+  expect(await task.run()).toMatchObject({ type: "parked", isAgain: true });
+  task.answer("go", accept(1));
+  expect(await run()).toMatchObject({ type: "returned", result: { done: saved("a", "b") } });
 });
 
 /** In the second run, `a` reads for `slowMs`, so that `b` and `c` settle out of turn. `late`: what they do then. */
@@ -1610,14 +1714,13 @@ test("a run that is stopped while effects settle out of turn keeps nothing of wh
 test.each([
   [999, 1_000],
   [1_000, 1],
-])("of tasks that were looked into, a thousand are kept: %d before, %d after", async (before, after) => {
+])("of tasks whose runs were thrown away, a thousand are kept: %d before, %d after", async (before, after) => {
   const { task, run } = create({ latencies: [], handler: slowOnce(300, () => undefined) });
   await run();
   task.answer("go", accept(1));
-  for (let number = 0; number < before; number += 1) task.waitsForNoLock.add(`0-other-${number}`);
+  for (let number = 0; number < before; number += 1) task.thrownAway.set(`0-other-${number}`, 1);
   await task.run();
-  expect(task.waitsForNoLock.size).toBe(after);
-  expect(task.waitsForNoLock).toContain("0-task");
+  expect([task.thrownAway.size, task.thrownAway.get("0-task")]).toEqual([after, 1]);
 });
 
 test("a compensation is not thrown away: it would be given up", async () => {

@@ -63,6 +63,8 @@ export interface Line {
   awaitsOutside(): boolean;
   /** The same of any function that has begun, also of one that no flow awaits. */
   hasOutsideBeside(): boolean;
+  /** What waits for the promise, directly or through others. Empty if it is not known. */
+  whatAwaits(promise: object): ReadonlySet<object>;
   /** Whether any code waits at a gate (L5). Unknown, and so false, unless the line is traced. */
   isAtGate(): boolean;
   /** The code is followed no longer. */
@@ -114,6 +116,20 @@ function leadsTo(owner: object | undefined, root: object | undefined, way: strin
   return false;
 }
 
+/** What waits for the promise, directly or through others. */
+function allThatAwait(promise: object): ReadonlySet<object> {
+  const known = new Set<object>();
+  const open = [promise];
+  for (let at = open.pop(); at && known.size < WALK_MAX; at = open.pop()) {
+    if (known.has(at)) continue;
+    known.add(at);
+    const { waiters = [], items = [] } = Marked.of(at) ?? {};
+    for (const waiter of waiters) if (Marked.of(waiter)?.blockedOn === at) open.push(waiter);
+    for (const { group } of items) open.push(group.result);
+  }
+  return known;
+}
+
 export const NO_ITEM: Item = { functions: new Set(), list: undefined };
 
 function itemOf(root: object, owner: object): Item {
@@ -155,6 +171,7 @@ const UNKNOWN: Position = {
   wayLater: () => undefined,
   startedAs: undefined,
   isLeft: undefined,
+  owner: undefined,
   caller: undefined,
   seen: 0n,
 };
@@ -252,7 +269,7 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
       const root = line.roots.get(branch)?.promise;
       return !leadsTo(waiting, root, way, promise) && [...line.gates].some((gate) => !leadsTo(undefined, root, "", gate));
     };
-    if (isOutside && shared.has(branch)) return { ...UNKNOWN, seen, running };
+    if (isOutside && shared.has(branch)) return { ...UNKNOWN, seen, running, owner };
     const started = isTraced ? innermost(execution) : undefined;
     const startedWay = () => {
       const root = line.roots.get(branch);
@@ -264,6 +281,7 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
         isOutside,
         seen,
         running,
+        owner,
         isLeft: first.at.isKeyed ? first.at.isLeft : mayBeLeft ? leftBy("") : undefined,
         caller: started,
         startedAs: started && startedWay,
@@ -277,7 +295,7 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
     const entry = root?.entry ?? "";
     // What the flow's own code has started behind an outside await is in order, whoever gets the result.
     const isLeft = mayBeLeft && !(isOutside && way === "") ? leftBy(way) : undefined;
-    const known = { isOutside, behind, isLeft, seen, isKeyed: false, running, item, entry, caller: started, startedAs };
+    const known = { isOutside, behind, isLeft, seen, isKeyed: false, running, item, entry, owner, caller: started, startedAs };
     if (!isOutside) return { ...known, way, wayLater: () => way };
     // On the flow's own line its code decides what runs when, also what it starts.
     const isOwn = started === owner || way === "";
@@ -335,6 +353,7 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
       const known = new Set<object>();
       return [...line.begun].some((promise) => waitsOutside(promise, known));
     },
+    whatAwaits: allThatAwait,
     isAtGate: () => line.gates.size > 0,
     end() {
       line.isTraced = false;
@@ -366,6 +385,7 @@ export function createSequentialLine(): Line {
     enterCall: (_branch, _within, call) => call(),
     awaitsOutside: () => true,
     hasOutsideBeside: () => true,
+    whatAwaits: () => new Set(),
     isAtGate: () => false,
     end: () => undefined,
   };

@@ -117,6 +117,8 @@ export interface Position {
    * is not the code that runs. To be asked as `wayLater`. Undefined if no code waits at a gate (L5).
    */
   readonly isLeft: ((promise: object) => boolean) | undefined;
+  /** The promise that the code works on which runs now. Of a traced line; undefined if it is not known. */
+  readonly owner: object | undefined;
   /** The promise of the function that calls. Of a traced line. */
   readonly caller: object | undefined;
   /** The outermost item of the way. To be asked when `wayLater` is known. */

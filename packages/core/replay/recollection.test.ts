@@ -60,6 +60,7 @@ function run({ recorded = {}, asks = {}, generation = 0, isTraced = true }: Reme
         startedAs: undefined,
         behind: 0n,
         isLeft: undefined,
+        owner: undefined,
         caller: undefined,
         wayLater: () => wayLater,
         item: () => ({ functions: new Set(item), list: listOf(list) }),

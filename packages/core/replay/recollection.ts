@@ -25,14 +25,15 @@
  *   C5  A record that matches in everything but the digest is a divergence (I4).
  *   C6  A call that has its turn when code beside it lets it through, as with a lock or a queue, is refused if what was awaited outside ctx may
  *       decide about the order: another item may come first in another run, and waits for this one (L5). If nobody had to wait when the calls
- *       were recorded, replay finds out by letting an effect settle out of turn (at-rest.ts): a call that comes at once had waited for its code.
+ *       were recorded, replay finds out by letting an effect settle out of turn (at-rest.ts): a call that comes at once, of code that has not
+ *       awaited the effect itself as in a race, had waited for the code that did.
  */
 import { callSite, type CallSite } from "./call-site.ts";
 import { ParleyError } from "../errors.ts";
-import { type Entry, entryKey, type EntryKind, type Journal, occurrenceKey } from "../journal.ts";
+import { type CalledAt, type Entry, entryKey, type EntryKind, type Journal, occurrenceKey } from "../journal.ts";
 import type { Scope } from "../ports.ts";
 import { callKey, eventKey, type Task } from "../task.ts";
-import { type Course, isFromOutside, itemOf, settledBefore } from "./course.ts";
+import { type Course, isFromOutside, itemOf, type OutOfTurn, settledBefore } from "./course.ts";
 import { Flow } from "./flow.ts";
 import type { Line } from "./line.ts";
 import type { Item, List, Position } from "./promise-marks.ts";
@@ -136,8 +137,8 @@ interface Made {
   readonly itemOfAll: string | undefined;
   /** Whether it may be code of another item that has made the call (C6). */
   readonly isLeft: boolean;
-  /** The place of the effect from which it follows, if that has settled out of turn. */
-  readonly outOfTurn: number | undefined;
+  /** The effect from which it follows, if that has settled out of turn. */
+  readonly outOfTurn: OutOfTurn | undefined;
   /** If the call is counted by an item of this list. */
   readonly list: List | undefined;
   readonly site: CallSite | undefined;
@@ -252,6 +253,12 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     throw error;
   }
 
+  /** Whether a call was made before an effect settled, and now comes of it, although its code has not waited for the effect by itself (C6). */
+  function hasWaitedForOther({ outOfTurn, at: { owner } }: Made, recordedAt: CalledAt): boolean {
+    if (!outOfTurn || !owner) return false;
+    return settledBefore(recordedAt) < outOfTurn.place && !outOfTurn.awaitedBy.has(owner);
+  }
+
   function begin(kind: CalledKind, name: string, promise?: object): Begun {
     checkName(kind, name);
     const flow = currentFlow();
@@ -325,9 +332,9 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     const key = occurrenceKey(takenAs, occurrence, task.generation);
     const id = entryKey(entryKind, key);
     const recordedAt = recorded.get(id)?.calledAt;
-    // It was made before that effect settled, and now comes of it. A plain record may be that of other code.
+    // A plain record may be that of other code.
     const isOfOwn = isOfItem || noted !== undefined || scoped.includes("/");
-    if (now.outOfTurn !== undefined && isOfOwn && recordedAt !== undefined && settledBefore(recordedAt) < now.outOfTurn)
+    if (isOfOwn && recordedAt !== undefined && hasWaitedForOther(now, recordedAt))
       refuse(new ParleyError("AMBIGUOUS_EFFECT", inTurn(`${kind} "${named}"`, now.site)));
     // A patch is decided once for its name, so no order matters.
     if (item && isCalledAgain(item, made.last, plain))

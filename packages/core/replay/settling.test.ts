@@ -63,7 +63,7 @@ async function run(called: readonly string[], { recorded = {}, arrived = [], isH
   void settling.live.then(() => (state.isLive = true));
   const wait = (name: string, isWithdrawn = () => false) => {
     const { id } = scope.run(start, () => recollection.call("step", name));
-    settling.await(id, { isWithdrawn, settle: () => void settled.push(name) });
+    settling.await(id, { promise: {}, isWithdrawn, settle: () => void settled.push(name) });
     settling.advance();
   };
   const rest = async () => {

@@ -21,6 +21,8 @@ import type { Records } from "./records.ts";
 
 /** An effect that the handler waits for. */
 export interface Waiting {
+  /** What the handler has been given. */
+  readonly promise: object;
   /** Settles the effect for the handler, with its entry. */
   readonly settle: (entry: Entry) => void;
   /** Whether the handler has withdrawn it. A recorded withdrawal settles only then. */
@@ -57,9 +59,12 @@ export interface Settling {
   advance(): void;
   /** To be called at the end of every drain. */
   drained(): void;
-  /** Whether a recorded effect has been called again and waits for those before it. */
-  isHolding(): boolean;
-  /** Settles the first such effect, although it is not its turn. Returns whether there was one. The run never gets live, and must be thrown away. */
+  /** Whether any effect has been called and has not settled. */
+  isAwaited(): boolean;
+  /**
+   * Settles the first one that has its outcome and waits for those before it, although it is not its turn. Returns whether there was one. The run
+   * never gets live, and must be thrown away.
+   */
   settleOutOfTurn(): boolean;
   isOutOfTurn(): boolean;
   /** Results of steps whose write has not begun, for a run that ends. */
@@ -169,7 +174,10 @@ export function createSettling({ course, recollection, records, journal, isOver,
   }
 
   function held(): Recorded | undefined {
-    return recollection.settled.slice(course.settled).find(({ id, entry }) => entry.withdrawn !== true && waiting.has(id));
+    const arrivedSince = recollection.arrived.filter(({ id }) => waiting.get(id)?.isWithdrawn() === false);
+    return [...recollection.settled.slice(course.settled), ...arrivedSince].find(
+      ({ id, entry }) => entry.withdrawn !== true && waiting.has(id),
+    );
   }
 
   function isCalm(): boolean {
@@ -200,12 +208,16 @@ export function createSettling({ course, recollection, records, journal, isOver,
       isBusy = false;
       advance();
     },
-    isHolding: () => held() !== undefined,
+    isAwaited: () => waiting.size > 0,
     settleOutOfTurn() {
       isOutOfTurn = true;
       const next = held();
-      if (next) settle(next, (work) => course.settleOutOfTurn(next.entry.place ?? 0, work));
-      return next !== undefined;
+      const awaited = next && waiting.get(next.id);
+      if (!next || !awaited) return false;
+      // What has arrived since the last run comes after everything that is recorded.
+      const place = next.entry.place ?? Number.POSITIVE_INFINITY;
+      settle(next, (work) => course.settleOutOfTurn({ place, promise: awaited.promise }, work));
+      return true;
     },
     isOutOfTurn: () => isOutOfTurn,
     leftOver: () => due.filter(({ isStep, writing }) => isStep && writing === undefined),

@@ -146,8 +146,9 @@ export function createSideEffects(run: Run, { flow, settling, records, values, e
   }
 
   return {
-    step(call, { resolve, reject }, wanted) {
+    step(call, { promise, resolve, reject }, wanted) {
       settling.await(call.id, {
+        promise,
         isWithdrawn: () => false,
         settle({ outcome }) {
           if (outcome.type === "value") resolve(outcome.value);

@@ -92,6 +92,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
   /** Waits for the effect to settle, and withdraws it when its signal is aborted. Returns whether it was aborted already: nothing is to be opened. */
   function wait(
     call: Call,
+    promise: object,
     { signal, digest: digestAsked }: Withdrawable & { readonly digest: string },
     settle: (entry: Entry) => void,
   ): boolean {
@@ -116,6 +117,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
       settling().advance();
     };
     settling().await(id, {
+      promise,
       isWithdrawn: () => signal?.aborted === true,
       settle(settledBy) {
         signal?.removeEventListener("abort", withdraw);
@@ -229,7 +231,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
   }
 
   return {
-    ask(call, { resolve }, asked) {
+    ask(call, { promise, resolve }, asked) {
       const { entry } = call;
       const { audience: { quorum } = {}, identity: given = asked.request } = asked.options;
       const identity = identityOf(given);
@@ -248,7 +250,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
         checkQuorum(call.key, asked.options, task.call.principal);
         checkAssurance(call.key, asked.request, task.call.principal);
       }
-      const isWithdrawn = wait(call, { ...asked.options, digest: wanted }, (settledBy) => {
+      const isWithdrawn = wait(call, promise, { ...asked.options, digest: wanted }, (settledBy) => {
         const answer = answerOf(settledBy, asked.options);
         settledLast.set(call.scoped, call.key);
         answerers.set(call.scoped, answererOf(settledBy, task.call.principal));
@@ -261,12 +263,12 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
       if (!entry && known) asks.set(call.id, known);
       else if (!entry) open(call, wanted, asked);
     },
-    sleep(call, { resolve, reject }, { ms, options }) {
+    sleep(call, { promise, resolve, reject }, { ms, options }) {
       const { entry, id } = call;
       const recorded = entry?.outcome.type === "value" ? entry.outcome.value : undefined;
       const wakeAtMs = typeof recorded === "number" ? recorded : clock.now() + ms;
       const sleepEntry: Entry = entry ?? { digest: "", calledAt: call.calledAt, outcome: { type: "value", value: wakeAtMs } };
-      const isWithdrawn = wait(call, { ...options, digest: "" }, ({ withdrawn }) =>
+      const isWithdrawn = wait(call, promise, { ...options, digest: "" }, ({ withdrawn }) =>
         withdrawn ? reject(options.signal?.reason) : resolve(),
       );
       // A recorded withdrawal waits for the handler alone, although the sleep may end before.
@@ -274,7 +276,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
       if (!entry) records.note({ key: id, entry: sleepEntry });
       sleepUntil(call, sleepEntry, wakeAtMs);
     },
-    call(call, { resolve, reject }, { request, options }) {
+    call(call, { promise, resolve, reject }, { request, options }) {
       const { entry, id, key } = call;
       const wanted = childOf(key, request);
       const before = entry ?? openBefore.get(key);
@@ -283,7 +285,7 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
         return undefined;
       }
       if (!before) checkTimeout(key, options, settings);
-      const isWithdrawn = wait(call, { ...options, digest: wanted }, ({ outcome, withdrawn }) => {
+      const isWithdrawn = wait(call, promise, { ...options, digest: wanted }, ({ outcome, withdrawn }) => {
         if (withdrawn) resolve({ type: "withdrawn" });
         else if (outcome.type === "error") reject(new ParleyError(outcome.name as ErrorCode, outcome.message));
         else resolve(childEndOf(outcome));

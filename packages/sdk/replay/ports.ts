@@ -61,7 +61,7 @@ export function createTestScope(storage = new AsyncLocalStorage<object>()): Scop
     promises: { createHook: (hooks) => promiseHooks.createHook(hooks) as () => void },
     // A test follows everything.
     awaitOnlyCtx: new Set(),
-    waitsForNoLock: new Set(),
+    thrownAway: new Map(),
   };
 }
 

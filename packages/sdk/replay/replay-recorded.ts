@@ -128,11 +128,11 @@ interface Expecting {
    */
   readonly expected?: ReadonlyMap<string, Asked> | "any";
   /** Of the run before, if that was thrown away (core's replay/at-rest.ts). */
-  readonly waitsForNoLock?: Scope["waitsForNoLock"];
+  readonly thrownAway?: Scope["thrownAway"];
 }
 
 async function attempt(tool: Tool | Prompt, recorded: RecordedTask, how: Expecting): Promise<Attempt> {
-  const { patienceMs, expected, waitsForNoLock = new Set() } = how;
+  const { patienceMs, expected, thrownAway = new Map() } = how;
   const journal: Journal = new Map(Object.entries(recorded.journal));
   const open = new Map([...recorded.asks, ...(recorded.events ?? [])].map((each) => [each.key, each]));
   const found: string[] = [];
@@ -141,8 +141,8 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, how: Expecti
   let changed: ChangedQuestion | undefined;
   let thrown: { readonly error: unknown } | undefined;
   let stoppedAt: string | undefined;
-  const scope: Scope = { ...createTestScope(), waitsForNoLock };
-  const wasThrownAway = waitsForNoLock.size > 0;
+  const scope: Scope = { ...createTestScope(), thrownAway };
+  const before = thrownAway.get(recorded.taskId);
   const clock = createIdleClock(recorded.atMs, scope);
   const over = new AbortController();
 
@@ -235,7 +235,7 @@ async function attempt(tool: Tool | Prompt, recorded: RecordedTask, how: Expecti
   void clock.sleep(tool.settings.runTimeoutMs, over.signal).then(() => over.abort());
   const passed = await clock.pass({ isOver: () => end !== undefined || stoppedAt !== undefined, patienceMs });
   over.abort();
-  if (!wasThrownAway && waitsForNoLock.size > 0) return await attempt(tool, recorded, { ...how, waitsForNoLock });
+  if (thrownAway.get(recorded.taskId) !== before) return await attempt(tool, recorded, { ...how, thrownAway });
   const facts = { recorded: inCallOrder(recorded, found), found, questions, uncompared, ...present({ changed }) };
   if (stoppedAt !== undefined) return { ...facts, verdict: "continues", next: `does ${stoppedAt}` };
   if (typeof passed === "object") {

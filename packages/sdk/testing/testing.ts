@@ -252,13 +252,13 @@ async function createTestTask(stage: Stage, taskId: string, isStrict: boolean): 
   async function settle(): Promise<void> {
     for (let run = stage.runs.shift(); run; run = stage.runs.shift()) {
       const served = [stage.tool, ...stage.others].map((each) => onStage(each, watch));
-      const { size } = services.scope.waitsForNoLock;
+      const thrownAway = services.scope.thrownAway.get(run.taskId);
       const report = await whileRunning(() => watch.during(() => runTask(services, catalogue(served), run)));
       const [givenUp] = stage.givenUp;
       if (isStrict && givenUp !== undefined) throw new CompensationGivenUp(`${stage.tool.kind} ${stage.tool.name}`, givenUp, stage.seed);
       if (isStrict && watch.impurities.length > 0) throw new ImpureHandler(`${stage.tool.kind} ${stage.tool.name}`, watch.impurities);
       // It was thrown away (core's replay/at-rest.ts), and no sweep finds that its task is due.
-      if (services.scope.waitsForNoLock.size > size) stage.runs.unshift({ taskId: run.taskId, run: run.run + 1 });
+      if (services.scope.thrownAway.get(run.taskId) !== thrownAway) stage.runs.unshift({ taskId: run.taskId, run: run.run + 1 });
       if (report.type === "fenced" && !isFinished((await store.load(run.taskId))?.status ?? "cancelled")) stage.runs.unshift(run);
     }
     const loaded = await store.load(taskId);
