@@ -93,7 +93,7 @@ describe("a run that is stuck", () => {
     expect(found.end).toMatchObject({
       error: {
         message: expect.stringMatching(
-          /, found new step:new at \/.*:\d+\. What it awaits outside ctx may decide who comes first: put that into a step$/,
+          /, found new step:new at \/.*:\d+\. What it awaits outside ctx may decide who comes first: put that into a step\. If items take a lock, run them with ctx\.map and its concurrency in place of that$/,
         ),
       },
     });

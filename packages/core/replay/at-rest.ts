@@ -90,7 +90,9 @@ export function createRest(
       // A handler that has done nothing new may take all the time of the run to reach its recorded calls. One that has skipped a recorded patch
       // is older code, and must not keep the worker that long.
       const hasAllTime = isOutside && !divergence.isLikely();
-      const mayComeOfLock = isOutside && settling.isAwaited();
+      // The recorded calls may come behind what it awaits outside, so that nothing but the time of the run ends it.
+      const isOpenEnded = hasAllTime || (isOutside && recollection.isAheadOutside());
+      const mayComeOfLock = isOutside && (settling.isHolding() || (isOpenEnded && settling.isAwaited()));
       if (hasAllTime && !mayComeOfLock) break;
       const nowMs = clock.now();
       stuckAtMs ??= nowMs;
@@ -104,7 +106,7 @@ export function createRest(
         if (!settling.settleOutOfTurn()) startOver();
         break;
       }
-      if (!hasAllTime && !(isOutside && recollection.isAheadOutside()) && (isInsideTooLong || isStuckTooLong)) {
+      if (!isOpenEnded && (isInsideTooLong || isStuckTooLong)) {
         if (line.isTraced) diverged();
         // Only a traced line knows what the handler waits for.
         else traceFirst();

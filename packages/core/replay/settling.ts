@@ -61,9 +61,10 @@ export interface Settling {
   drained(): void;
   /** Whether any effect has been called and has not settled. */
   isAwaited(): boolean;
+  /** Whether any of them has its outcome, and waits for those before it. */
+  isHolding(): boolean;
   /**
-   * Settles the first one that has its outcome and waits for those before it, although it is not its turn. Returns whether there was one. The run
-   * never gets live, and must be thrown away.
+   * Settles the first of these, although it is not its turn. Returns whether there was one. The run never gets live, and must be thrown away.
    */
   settleOutOfTurn(): boolean;
   isOutOfTurn(): boolean;
@@ -209,6 +210,7 @@ export function createSettling({ course, recollection, records, journal, isOver,
       advance();
     },
     isAwaited: () => waiting.size > 0,
+    isHolding: () => held() !== undefined,
     settleOutOfTurn() {
       isOutOfTurn = true;
       const next = held();
