@@ -13,14 +13,14 @@
  *   parley:{p0}:owner:<digest>              tasks of one principal
  *   parley:{p0}:asked:<digest>:age          open asks by a name in their audience
  *   parley:{p0}:asked:<digest>:deadline     the same by deadline
- *   parley:{p0}:asked:<digest>:due          those that say when they are wanted; all of these created by scripts/task.lua
+ *   parley:{p0}:asked:<digest>:due          those that say when they are wanted; all of these created by scripts/task/asks.lua
  *   parley:{p0}:asked:<digest>:priority     those that are more or less urgent than others
  *   parley:{p0}:answered:<digest>           what one person has answered; created by scripts/answer.lua
- *   parley:{p0}:asked                       a channel: open asks changed; the name is made by scripts/task.lua
+ *   parley:{p0}:asked                       a channel: open asks changed; the name is made by scripts/task/asks.lua
  *   parley:{p0}:once:<digest>               the task that was created with an idempotency key
- *   parley:{p0}:usage:principal:<principal> what its unfinished tasks use; created by scripts/task.lua
+ *   parley:{p0}:usage:principal:<principal> what its unfinished tasks use; created by scripts/task/usage.lua
  *   parley:{p0}:usage:tenant:<tenant>       the same for a tenant
- *   parley:{p0}:kept:principal:<principal> … what their finished tasks keep; created by scripts/task.lua
+ *   parley:{p0}:kept:principal:<principal> … what their finished tasks keep; created by scripts/task/usage.lua
  *   parley:{p0}:run:…                       BullMQ's
  *   parley:{p0}:swept                       the partition was swept within the last second: see sweeps.ts
  *   parley:session:{V1StGXR8…}              a session; also the name of its wake-up channel

@@ -52,10 +52,10 @@ import { FEED_LENGTH_MAX } from "../replay/reports.ts";
 import { render, renderAtWork, type Stored, summarize } from "./stored.ts";
 import type { MemoryWakeUps } from "./wake-ups.ts";
 
-/** How long the feed of a task that is over is kept, for streams that are behind; as in task.lua. */
+/** How long the feed of a task that is over is kept, for streams that are behind; as in task/end.lua. */
 const FEED_KEPT_MS = 5 * 60_000;
 
-/** What a task that is over costs beside its content; as in task.lua. */
+/** What a task that is over costs beside its content; as in task/usage.lua. */
 const KEPT_AT_LEAST = 500;
 
 /** Approximate size of an entry besides its outcome. */
@@ -586,7 +586,7 @@ export function createMemoryStore({
       const entry = task?.journal.get(entryKey("ask", key));
       if (!task || !entry) return undefined;
       const audience = task.audiences.get(key);
-      // A task that is over keeps what was put to others (task.lua).
+      // A task that is over keeps what was put to others (task/end.lua).
       const isAtWork = !isFinished(task.state.status) || task.owed !== undefined;
       const isKept = isAtWork || task.call.keepsContent || audience !== undefined || entry.outcome.type !== "answer";
       const history = task.threads.get(key);
@@ -798,7 +798,7 @@ function sizeOfFeed(feed: Stored["feed"]): number {
   return feed.reduce((size, { item }) => size + JSON.stringify(item).length, 0);
 }
 
-/** What is left of a task that is over, about; as in task.lua. */
+/** What is left of a task that is over, about; as in task/end.lua. */
 function sizeOfKept({ call, journal, outcome, message, immediateResponse }: Stored): number {
   const content = call.keepsContent ? sizeOfGiven(call) + sizeOf(journal) : 0;
   return (

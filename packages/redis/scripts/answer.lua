@@ -37,7 +37,7 @@ local field = 'ask:' .. key
 -- What a person has answered, the newest. An entry may outlive its task: whoever reads the list skips it then.
 local function note_giver()
   if giver == '' then return end
-  local set = string.gsub(due, 'due$', 'answered:') .. giver
+  local set = OF_SLOT .. 'answered:' .. giver
   redis.call('ZADD', set, now_ms, task_id .. ' ' .. key)
   local over = redis.call('ZCARD', set) - answered_max
   if over > 0 then redis.call('ZREM', set, unpack(redis.call('ZRANGE', set, 0, over - 1))) end

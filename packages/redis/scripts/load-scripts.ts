@@ -41,7 +41,6 @@ export function loadScripts<Name extends string>(
   redis: Redis,
   { names, folder, shared = [], keyCount, absentKey, sharded = false, newsMax = 0, outbox, encoding = "utf8" }: ScriptFiles<Name>,
 ): Readonly<Record<Name, Run>> {
-  const words = shared.map((each) => readScript(folder + each)).join("\n");
   const publish = sharded ? "SPUBLISH" : "PUBLISH";
   const given = `local PUBLISH, NEWS_MAX, OUTBOX_MAX, OUTBOX_MS = '${publish}', ${newsMax}, ${outbox?.lengthMax ?? 0}, ${outbox?.ageMs ?? 0}`;
   const run = {} as Record<Name, Run>;
@@ -50,7 +49,7 @@ export function loadScripts<Name extends string>(
     const own = keyCount(name);
     const numberOfKeys = own !== undefined && absentKey ? own + 1 : own;
     redis.defineCommand(command, {
-      lua: `${given}\n${words}\n${readScript(folder + name)}`,
+      lua: nested([given, ...shared.map((each) => readScript(folder + each)), readScript(folder + name)]),
       ...(numberOfKeys !== undefined && { numberOfKeys }),
     });
     // ioredis adds the command as a method that its types cannot know.
@@ -63,6 +62,14 @@ export function loadScripts<Name extends string>(
       own !== undefined && absentKey ? (keysAndArguments) => send(keysAndArguments.toSpliced(own, 0, absentKey(keysAndArguments))) : send;
   }
   return run;
+}
+
+/**
+ * Each part in a function within the part before it. A function takes what it uses of the parts around it from theirs; of its own part, Lua looks for
+ * it among all locals in use, for each of a hundred functions at each run of the script: in one scope, that would be a fifth of Redis' time.
+ */
+function nested(parts: readonly string[]): string {
+  return parts.join("\nreturn (function()\n") + "\nend)()".repeat(parts.length - 1);
 }
 
 type Method = (this: Redis, ...keysAndArguments: (Argument | Buffer)[]) => Promise<unknown>;

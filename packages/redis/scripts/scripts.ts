@@ -42,7 +42,7 @@ const SCRIPTS = [
 ] as const;
 
 /** What all scripts on tasks are loaded behind. */
-export const SHARED_BY_TASKS = ["task", "outbox/post"] as const;
+export const SHARED_BY_TASKS = ["task", "task/asks", "task/tell", "task/usage", "task/end", "task/entries", "outbox/post"] as const;
 
 /** Key and packed value. */
 export type Pair = readonly [key: string, value: string];

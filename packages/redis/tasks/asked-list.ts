@@ -2,7 +2,7 @@
  * Open asks by the names in their audiences: sorted sets for each name and partition, merged while a page is read. All asks are in two of them,
  * by age and by deadline. One that says when it is wanted, or how urgent it is, is in a set for that as well; others take the place of their deadline.
  * So an order passes over what has another place in it, and does so in the script, which reads nothing of these asks.
- * scripts/task.lua writes them in the change that opens or closes an ask; they only narrow, core's policy decides.
+ * scripts/task/asks.lua writes them in the change that opens or closes an ask; they only narrow, core's policy decides.
  *
  * Partitions are read in parallel, in turns with all other lists of this process. A script never reads more than
  * SETS_TOGETHER sets, so a token with thousands of groups blocks no one.

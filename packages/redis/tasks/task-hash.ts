@@ -194,10 +194,10 @@ export function packAsk(content: Content, ask: Open, position: number): string {
   return `${calledAt} ${position} ${askedAtMs} ${deadlineMs - askedAtMs} ${content.seal(`ask ${key}`, JSON.stringify(packed))}`;
 }
 
-/** As in scripts/task.lua. */
+/** As in scripts/task/asks.lua. */
 const APPROVAL = "!approval";
 
-/** The sets that an ask has a place in because it says when it is wanted, or how urgent it is; as in scripts/task.lua. */
+/** The sets that an ask has a place in because it says when it is wanted, or how urgent it is; as in scripts/task/asks.lua. */
 export function ordersOf(ask: Pick<Ask, "askedAtMs" | "deadlineMs" | "request">): string[] {
   return ownOrders(ask).map((order) => `!${order}=${placeMs(order, ask)}`);
 }

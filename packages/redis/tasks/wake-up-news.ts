@@ -1,6 +1,6 @@
 /**
  * The news in a wake-up: what a change has left in the task's hash, so that a listener that knows the task before the change need not read it.
- * `in_full` in scripts/task.lua writes it.
+ * `in_full` in scripts/task/tell.lua writes it.
  *
  *   4 answered:size completed ␊ 2 1795647948128 1795734348128 0 ␊ ["outcome","{…}"]
  *   revision, what happened     run updated_at_ms expires_at_ms takeovers   fields

@@ -1,5 +1,5 @@
 /**
- * Wake-ups of the index of open asks: one channel for each partition, on which scripts/task.lua names the audiences of
+ * Wake-ups of the index of open asks: one channel for each partition, on which scripts/task/asks.lua names the audiences of
  * asks that were opened or closed, as digests. A process subscribes to them while someone watches, however many do.
  */
 import type { WakeUps } from "@parley/core";

@@ -52,7 +52,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   },
   {
     name: "expiry on one key only: a finished task's journal stays forever",
-    file: "packages/redis/scripts/task.lua",
+    file: "packages/redis/scripts/task/end.lua",
     find: "  redis.call('DEL', journal)\nend",
     replace: "end",
     breaks: "expiry",

@@ -1,10 +1,10 @@
---[[ post.lua: what the scripts of tasks write into the outbox; loaded behind task.lua, in front of each of them.
+--[[ post.lua: what the scripts of tasks write into the outbox; loaded behind task/*.lua, in front of each of them.
 
 The outbox has what other systems may want to hear, in the order in which it happened, without content. It exists if OUTBOX_MAX is not 0
 (docs/adr/0026-events-are-read-from-an-outbox.md). An entry is JSON: the task's id, its revision, the time, its kind, name, owner and flags, and
-the changes, each followed by a line feed and the words of its audience if it has one (task.lua, `audiences`): digests, and of an approval `!approval`,
-of an ask that says so `!due=…` and `!priority=…`; behind them, once an approval was answered, `!given`, `!refused` or `!closed`. `tell` in task.lua posts, in the change itself. ]]
-local OUTBOX = string.gsub(due, 'due$', 'outbox')
+the changes, each followed by a line feed and the words of its audience if it has one (task/asks.lua, `audiences`): digests, and of an approval `!approval`,
+of an ask that says so `!due=…` and `!priority=…`; behind them, once an approval was answered, `!given`, `!refused` or `!closed`. `tell` in task/tell.lua posts, in the change itself. ]]
+local OUTBOX = OF_SLOT .. 'outbox'
 local OUTSIDE = { asked = 1, answered = 1, overdue = 1, withdrawn = 1, closed = 1, completed = 1, failed = 1, cancelled = 1, spent = 1, void = 1 }
 
 -- To whom this script has handed on an ask of its own task: its key, a line feed, the digests of their names.

@@ -1,6 +1,6 @@
 --[[ read.lua: entries of an outbox after a place.
 
-KEYS  outbox   stream   `e`: what happened, as task.lua's `post` writes it
+KEYS  outbox   stream   `e`: what happened, as post.lua writes it
 ARGV  after (an id; '' for none: only where the outbox ends now), count
 
 Returns {now_ms, length, id of the oldest entry or '', {id, entry, …}}
