@@ -229,6 +229,24 @@ describe("a stream of events", () => {
     opened.close();
   });
 
+  test("take a place among the streams of their caller until they end", async () => {
+    const { fronts: few } = await deploy({ catalogue: catalogue([ask]), stored: redis, fronts: 1, limits: { streamsMax: 1 } });
+    const params = { name: "ask.opened" };
+    /** What a stream begins with; a refusal is no stream. */
+    const begins = async () => {
+      const opened = await stream(few[0]!, "events/stream", params, as("ada"));
+      const first = await opened.next().catch(() => undefined);
+      return { method: first?.method, close: opened.close };
+    };
+    for (let round = 0; round < 3; round += 1) {
+      let opened = await begins();
+      for (const untilMs = Date.now() + 5_000; !opened.method && Date.now() < untilMs;) opened = await begins();
+      expect(opened.method).toBe("notifications/events/active");
+      expect((await rpc(few[0]!, "events/stream", params, as("ada"))).error).toMatchObject({ data: { code: "QUOTA_EXCEEDED" } });
+      opened.close();
+    }
+  });
+
   test("each of many hears its own, and a stream that is closed is followed no longer", async () => {
     const people = Array.from({ length: 20 }, (_, index) => `person-${index}`);
     const streams = await Promise.all(people.map((principal) => stream(at(1), "events/stream", { name: "ask.opened" }, as(principal))));

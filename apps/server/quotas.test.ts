@@ -172,7 +172,7 @@ test("a caller at its limit of unfinished tasks is refused one more, by every ki
 });
 
 test("a caller's open calls on a front end are limited, in both families; one that ends makes room", async () => {
-  const { here, logged } = await front({ limits: { ownWaitsMax: 2, waitsMax: 4 } });
+  const { here, logged } = await front({ limits: { ownWaitsMax: 2, waitsMax: 4, sessionWaitsMax: 1 } });
   const created = () => logged.filter(({ message }) => message === "task created").length;
   const hold = { name: "hold", arguments: {} };
   const client = await openSession(here, as);
@@ -186,7 +186,8 @@ test("a caller's open calls on a front end are limited, in both families; one th
   };
   expect((await rpc(here, "tools/call", hold, { ...as, tasks: false })).error).toMatchObject(beyond);
   const another = await openSession(here, as);
-  expect((await another.request(here, "tools/call", hold, 2)).messages.at(-1)?.error).toMatchObject(beyond);
+  // What is refused takes no place in its session either.
+  for (const id of [2, 3]) expect((await another.request(here, "tools/call", hold, id)).messages.at(-1)?.error).toMatchObject(beyond);
   expect(created()).toBe(2);
   // This does not delay its tasks or those of others.
   expect(
@@ -197,6 +198,7 @@ test("a caller's open calls on a front end are limited, in both families; one th
   await expect
     .poll(async () => (await rpc(here, "tools/call", { name: "echo", arguments: { text: "hi" } }, { ...as, tasks: false })).result)
     .toBeDefined();
+  expect((await another.request(here, "tools/call", { name: "echo", arguments: { text: "hi" } }, 4)).messages.at(-1)?.result).toBeDefined();
   inSession.close();
 });
 

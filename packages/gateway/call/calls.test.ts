@@ -1,6 +1,7 @@
 /** The calls of a process: who may make one, and how often (G1 to G3). */
 import { describe, expect, test } from "vitest";
 import { createCalls } from "./calls.ts";
+import { parseUpstreams } from "../config/upstreams.ts";
 import { aRequest, type Behaviour, connectorTo, leading, someDeps } from "../upstream.fixture.ts";
 
 const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -124,6 +125,30 @@ test("a question whose holder could not be named is abandoned, and its call ends
   expect([...calls.abandoned("task")]).toEqual(["question-1"]);
   expect(await calls.lead(lead("task", callId))).toMatchObject({ type: "lost" });
   expect(connector.calls()).toBe(1);
+});
+
+test("a call that finds no place in its worker takes none of its upstream's", async () => {
+  const { calls } = process(async ({ ask }) => await ask("?"), { callsMax: 1 });
+  const [upstream] = parseUpstreams(
+    "up.json",
+    JSON.stringify({ upstreams: [{ name: "small", url: "https://small.example.com", concurrency: 1 }] }),
+  );
+  const small = (task: string) => ({ ...lead(task, calls.permit(task)), request: aRequest({ upstream: upstream! }) });
+  await calls.lead(lead("1", calls.permit("1")));
+  for (const task of ["2", "3"]) expect(await calls.lead(small(task))).toMatchObject({ type: "busy" });
+  await calls.drop("1");
+  expect((await calls.lead(small("4"))).type).toBe("asked");
+  await calls.drop("4");
+});
+
+test("an open call is not forgotten, however many have ended since", async () => {
+  let made = 0;
+  const { calls } = process(async ({ ask }) => (made++ === 0 ? await ask("?") : "done"), { callsMax: 2 });
+  const callId = calls.permit("open");
+  await calls.lead(lead("open", callId));
+  for (let task = 0; task < 6; task += 1) await calls.lead(lead(`task ${task}`, calls.permit(`task ${task}`)));
+  expect([calls.has("task 0"), calls.has("open")]).toEqual([false, true]);
+  await calls.drop("open");
 });
 
 test("calls at once are limited; one more is told to come back, and one that is dropped makes room", async () => {

@@ -106,6 +106,23 @@ describe("where grants are kept for later tasks", () => {
     expect(done).toEqual(["find but undefined", "refuse c0", "find but c0", "ask"]);
   });
 
+  test("an upstream that refuses every token is given up after three grants", async () => {
+    const { access, done } = task({ consent: "c0" });
+    await access.ask();
+    let refusals = 0;
+    const goOn = async () => {
+      for (; refusals < 20; refusals += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        await access.token();
+        // oxlint-disable-next-line no-await-in-loop -- one after the other
+        await access.refused();
+      }
+    };
+    await expect(goOn()).rejects.toMatchObject({ code: "GRANT_EXPIRED" });
+    // Each of the three is renewed once.
+    expect([refusals, done.filter((step) => step === "ask").length]).toEqual([5, 2]);
+  });
+
   test("a grant that cannot be renewed but stays kept is not tried again by the same task", async () => {
     const { access, done } = task({ consent: "c0" });
     await access.ask();

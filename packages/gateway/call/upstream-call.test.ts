@@ -459,6 +459,69 @@ describe("a question", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  test("that the upstream gives up while it is counted is put to nobody", async () => {
+    const counted = Promise.withResolvers<number>();
+    const [counting, givenUp] = [Promise.withResolvers<void>(), new AbortController()];
+    const rates = [counted.promise, Promise.resolve(0)];
+    const rate = async () => {
+      counting.resolve();
+      return (await rates.shift()) ?? 0;
+    };
+    const connector = connectorTo(async ({ ask }) => {
+      const first = ask("given up?", { signal: givenUp.signal });
+      await counting.promise;
+      givenUp.abort("no longer needed");
+      await first;
+      const second = ask("still open?");
+      setTimeout(() => counted.resolve(0), 20);
+      return await second;
+    });
+    const call = startCall("1", aRequest(), someDeps(connector, { rate }));
+    const [second] = await asked(call);
+    expect(second?.request).toMatchObject({ message: "still open?" });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    call.give([{ question: second!, answer: accepted(true) }]);
+    expect(call.isWaiting()).toBe(false);
+    expect(answersIn(await call.next([], leading()))).toEqual(accepted(true));
+  });
+
+  test("that is refused for one bound takes no place under another", async () => {
+    const [openOf, openOfSession] = [gates(1), gates(1)];
+    const other = startCall(
+      "1",
+      aRequest({ session: "one" }),
+      someDeps(
+        connectorTo(({ ask }) => ask("?")),
+        { openOf, openOfSession },
+      ),
+    );
+    const [open] = await asked(other);
+    const [areRefused, isFree] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const connector = connectorTo(async ({ ask }) => {
+      const refused = [await ask("1?"), await ask("2?")];
+      areRefused.resolve();
+      await isFree.promise;
+      return [...refused, await ask("3?")];
+    });
+    const call = startCall("2", aRequest({ session: "two" }), someDeps(connector, { openOf, openOfSession }));
+    await areRefused.promise;
+    await other.next([{ question: open!, answer: accepted(true) }], leading());
+    isFree.resolve();
+    const [question] = await asked(call);
+    const told = { code: -32000, refused: expect.stringContaining("PARLEY_ELICITATIONS_PRINCIPAL_MAX") };
+    const event = await call.next([{ question: question!, answer: accepted(true) }], leading());
+    expect(answersIn(event)).toMatchObject([told, told, accepted(true)]);
+  });
+
+  test("that was withdrawn from an earlier call of its task is asked anew", async () => {
+    const lost = startCall("1", aRequest(), someDeps(connectorTo(async ({ ask }) => await ask("?"))));
+    const [question] = await asked(lost);
+    const given = [{ question: question!, answer: { action: "withdrawn" } as const }];
+    const call = startCall("2", aRequest({ given, askedBefore: 1 }), someDeps(connectorTo(async ({ ask }) => await ask("?"))));
+    expect((await asked(call, given)).map(({ digest }) => digest)).toEqual([question?.digest]);
+    await Promise.all([lost.close(), call.close()]);
+  });
+
   test("that the upstream gives up is abandoned, if it was asked, and its asker is told", async () => {
     const impatient = new AbortController();
     const connector = connectorTo(async ({ ask }) => await ask("?", { signal: impatient.signal }));

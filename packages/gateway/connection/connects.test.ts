@@ -65,6 +65,39 @@ test("a command starts fewer processes at once, and another upstream has a line 
   await Promise.all(all);
 });
 
+test("however many sessions an upstream has opened, there is a limit to those that are opened at once", async () => {
+  const connects = createConnects();
+  const pipe = upstreamNamed("pipe", { command: "x" });
+  const { most } = AT_ONCE.command;
+  for (let opened = 0; opened < 2 * most; opened += 1) await connects.connect(pipe, undefined, async () => undefined);
+  const up = server();
+  const all = Array.from({ length: most + 5 }, () => connects.connect(pipe, undefined, up.connect));
+  await until(() => up.open.length >= most);
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(up.open.length).toBe(most);
+  for (let ended = 0; ended < most + 5; ended += 1) {
+    await until(() => up.open.length > 0);
+    up.end();
+  }
+  await Promise.all(all);
+});
+
+test("an upstream whose lists cannot be read keeps its line while sessions are opened", async () => {
+  const connects = createConnects();
+  const up = server();
+  const all = Array.from({ length: AT_ONCE.url.first + 1 }, () => connects.connect(UP, undefined, up.connect));
+  await until(() => up.open.length === AT_ONCE.url.first);
+  connects.forget("up");
+  all.push(connects.connect(UP, undefined, up.connect));
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(up.open.length).toBe(AT_ONCE.url.first);
+  for (let ended = 0; ended < all.length; ended += 1) {
+    await until(() => up.open.length > 0);
+    up.end();
+  }
+  await Promise.all(all);
+});
+
 test("a session that is late while others were opened is opened again, with half as many beside it", async () => {
   const connects = createConnects();
   const up = server();

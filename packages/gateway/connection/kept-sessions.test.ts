@@ -136,6 +136,13 @@ test("another caller, and another session of a client, with identity or without,
   for (const count of ["1", "2"]) for (const caller of callers) expect(await outcome(one, caller)).toBe(count);
 });
 
+test("another upstream has state of its own for the same caller", async () => {
+  const one = await aProcess();
+  expect([await outcome(one), await outcome(one)]).toEqual(["1", "2"]);
+  expect(await outcome(one, { upstream: theUpstream({ name: "other" }) })).toBe("1");
+  expect(await outcome(one)).toBe("3");
+});
+
 test("what a call may be asked changes nothing: one session declares what its first call could", async () => {
   const one = await aProcess();
   expect([await outcome(one), await outcome(one, { capabilities: {} })]).toEqual(["1", "2"]);

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import type { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { CallToolRequestSchema, ElicitResultSchema } from "@modelcontextprotocol/sdk/types.js";
-import { ANONYMOUS } from "@parley/core";
+import { ANONYMOUS, type ClientCapabilities } from "@parley/core";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createSessionServer } from "../../../test/support/session-server.ts";
 import { until } from "../../../test/support/until.ts";
@@ -68,8 +68,14 @@ function preparing(
   return { prepared, upstream: upstream! };
 }
 
-function calling({ prepared, upstream }: ReturnType<typeof preparing>, tool = "plain", principal = "ann", session?: string) {
-  return startCall("1", aRequest({ upstream, tool, principal, ...(session !== undefined && { session }) }), someDeps(prepared));
+function calling(
+  { prepared, upstream }: ReturnType<typeof preparing>,
+  tool = "plain",
+  principal = "ann",
+  { session, capabilities }: { readonly session?: string | undefined; readonly capabilities?: ClientCapabilities } = {},
+) {
+  const request = aRequest({ upstream, tool, principal, ...(session !== undefined && { session }), ...(capabilities && { capabilities }) });
+  return startCall("1", request, someDeps(prepared));
 }
 
 /** Makes the call, accepts its questions, and returns its outcome. */
@@ -203,7 +209,16 @@ describe("a session that is used again", () => {
     expect(ann).not.toBe(ben);
   });
 
-  test.each([
+  interface Reused {
+    readonly who: string;
+    readonly principal: string;
+    /** The sessions of the calls, in turn, and by letters the sessions at the upstream. */
+    readonly of: readonly (string | undefined)[];
+    readonly as: string;
+    readonly capabilities?: ClientCapabilities;
+  }
+
+  test.each<Reused>([
     {
       who: "serves one session of callers without identity",
       principal: ANONYMOUS,
@@ -211,9 +226,16 @@ describe("a session that is used again", () => {
       as: "abacc",
     },
     { who: "serves all sessions of a caller with an identity", principal: "ann", of: ["one", "two", undefined], as: "aaa" },
-  ])("$who", async ({ principal, of, as }) => {
+    {
+      who: "serves one session of a caller whose client has folders, because each may have others",
+      principal: "ann",
+      of: ["one", "two", "one"],
+      as: "aba",
+      capabilities: { roots: true },
+    },
+  ])("$who", async ({ principal, of, as, capabilities }) => {
     const up = reusing();
-    for (const session of of) await ended(up, "plain", principal, session);
+    for (const session of of) await ended(up, "plain", principal, { session, ...(capabilities && { capabilities }) });
     const names = [...new Set(calls)];
     expect(calls.map((one) => "abc"[names.indexOf(one)]).join("")).toBe(as);
   });

@@ -51,6 +51,11 @@ test("however many events are wanted at once, each is told once, in order, from 
   }
 });
 
+test("an event is known by the name of its upstream, too: another may give the same id", async () => {
+  const { type } = answering(() => ({ events: [event("a")], cursor: "1" }));
+  expect((await type.poll({ arguments: {}, limit: 1 })).events.map(({ id }) => id)).toEqual(["up:a"]);
+});
+
 test("an upstream without cursors tells all of a page, because nobody could go on in the middle of it", async () => {
   const { type } = answering(() => ({ events: [event("a"), event("b")], cursor: null }));
   const page = await type.poll({ arguments: {}, limit: 1 });

@@ -102,6 +102,40 @@ function deployment() {
   };
 }
 
+test("a session in which the lists cannot be read is closed, and the next reading opens another", async () => {
+  const open = new Set<number>();
+  let opened = 0;
+  const server = connectorTo(() => {
+    if (opened < 3) throw new Error("no lists now");
+    return { tools: ["t"], prompts: [], resources: [] };
+  });
+  const connector: UpstreamConnector = {
+    ...server,
+    async open(...request) {
+      const session = await server.open(...request);
+      const number = (opened += 1);
+      open.add(number);
+      const close = async () => {
+        open.delete(number);
+        await session.close();
+      };
+      return { ...session, close };
+    },
+  };
+  const [often] = parseUpstreams("up.json", JSON.stringify({ upstreams: [{ name: "up", url: "https://up.example.com", refresh: "1ms" }] }));
+  const stops = new AbortController();
+  const announced: string[] = [];
+  const announce = async ({ type }: { type: string }) => void announced.push(type);
+  const { listings } = deployment();
+  const { signal } = stops;
+  const done = keepListed({ upstream: often!, connector, deployment: "d", listings, lease: async () => true, announce, log, signal });
+  await until(() => announced.includes("tools"));
+  expect([...open]).toEqual([3]);
+  stops.abort();
+  await done;
+  expect(open.size).toBe(0);
+});
+
 test("an upstream that is down is logged once, and once more when it is back", async () => {
   const lines: unknown[] = [];
   const line = (fields: object, message: string) => void lines.push([message, fields]);

@@ -310,6 +310,33 @@ describe("an upstream", () => {
   });
 
   test.each([
+    [1_400, undefined, [1_000, 1_000]],
+    [0, undefined, [1_000, 1_000, 1_000, 1_000, 1_000]],
+    [
+      10_000,
+      "400s",
+      [
+        1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 2_000, 3_200, 4_520, 5_972, 7_569, 9_326, 11_258, 13_384,
+        15_722, 18_295, 21_124, 24_237, 23_393,
+      ],
+    ],
+  ])(
+    "that hands its call over after it has waited for people for %i ms is called again, until they have had their time (%s), however its caller waits",
+    async (waitedMs, questionTimeout, slept) => {
+      const upstream = { callTimeout: "1s", ...(questionTimeout !== undefined && { questionTimeout }) };
+      const handedOver = (): UpstreamEvent => ({ type: "required", state: "s", questions: [], waitedMs });
+      for (const caller of [{}, { hidden: true, request: {} }]) {
+        const late = await run(handedOver, { upstream, ...caller });
+        expect(late.result).toMatchObject({
+          code: "UPSTREAM_TIMEOUT",
+          message: expect.stringMatching(/: waited for people for (5000|400000) ms$/),
+        });
+        expect(late.slept).toEqual(slept);
+      }
+    },
+  );
+
+  test.each([
     ["lost", "UPSTREAM_LOST"],
     ["unavailable", "UPSTREAM_UNAVAILABLE"],
     ["timeout", "UPSTREAM_TIMEOUT"],

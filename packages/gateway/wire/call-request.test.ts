@@ -1,5 +1,6 @@
+import type { Answer } from "@parley/core";
 import { expect, test } from "vitest";
-import { elicited, replied } from "./call-request.ts";
+import { elicited, replied, responses } from "./call-request.ts";
 
 test.each([
   [{ action: "timeout" }, -32000, "timeout"],
@@ -22,3 +23,20 @@ test.each(["decline", "cancel"] as const)(
     expect(() => replied({ action })).toThrow(expect.objectContaining({ code: -32000, data }));
   },
 );
+
+test("an upstream that does not wait gets each answer as it was given, and `cancel` where there is no word for it", () => {
+  const given: Readonly<Record<string, Answer>> = {
+    accepted: { action: "accept", content: { ok: true } },
+    declined: { action: "decline", reason: "No." },
+    cancelled: { action: "cancel" },
+    late: { action: "timeout" },
+    replied: { action: "reply", result: { roots: [] } },
+  };
+  expect(responses(given)).toEqual({
+    accepted: { action: "accept", content: { ok: true } },
+    declined: { action: "decline", _meta: { "parley/reason": "No." } },
+    cancelled: { action: "cancel" },
+    late: { action: "cancel" },
+    replied: { roots: [] },
+  });
+});

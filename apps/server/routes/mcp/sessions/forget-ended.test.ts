@@ -23,7 +23,7 @@ async function subject() {
       afterMicrotasks: () => undefined,
     },
   });
-  return { sessions, life: aLife(store), look, skip: (ms: number) => (nowMs += ms) };
+  return { sessions, store, life: aLife(store), look, skip: (ms: number) => (nowMs += ms) };
 }
 
 test("a session that is full of calls and tasks removes those that have ended or expired, and only those", async () => {
@@ -54,6 +54,26 @@ test("a session that is full of asks removes those that are no longer open, also
   await claim(newTaskId(), "gone", 3);
 
   expect(await claim(living, "new", 4)).toBe("claimed");
+
+  expect((await sessions.claims("s")).map(({ key }) => key)).toEqual(["open", "new"]);
+});
+
+test("a session that is full of asks keeps those of a task whose key is missing: they may be open", async () => {
+  const { sessions, store, life } = await subject();
+  const [sealed, other] = [await life.parked([anAsk("open")]), await life.parked([anAsk("answered")])];
+  await life.answer(other, "answered", "4");
+  const hold = { sessionId: "s", stream: "standalone", token: "token", nowMs: Date.now(), most: 2 };
+  await sessions.holdStream({ ...hold, leaseMs: HOUR_MS, after: 0 });
+  const claim = (taskId: string, key: string, event: number) => sessions.claimAsk({ ...hold, taskId, key, refusals: 0, event });
+  await claim(sealed, "open", 1);
+  await claim(other, "answered", 2);
+  const { load } = store;
+  vi.spyOn(store, "load").mockImplementation(async (taskId) => {
+    const task = await load(taskId);
+    return task && taskId === sealed ? { ...task, asks: [], unreadable: "key_missing" } : task;
+  });
+
+  expect(await claim(other, "new", 3)).toBe("claimed");
 
   expect((await sessions.claims("s")).map(({ key }) => key)).toEqual(["open", "new"]);
 });

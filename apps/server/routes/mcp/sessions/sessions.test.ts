@@ -531,6 +531,19 @@ describe("a blocking call", () => {
 });
 
 describe("replies to questions", () => {
+  test("of a session that has ended are refused, also while the task cannot be read, which does no further harm", async () => {
+    const { a, services } = await twoFronts();
+    const client = await openSession(a);
+    const call = await client.stream(a, "tools/call", { name: "greet", arguments: {} });
+    const { id } = await call.next();
+    await fetch(a.url, { method: "DELETE", headers: { "mcp-session-id": client.sessionId } });
+    const load = vi.spyOn(services.store, "load").mockRejectedValue(new ParleyError("UNAVAILABLE", "Redis does not answer"));
+    expect((await client.reply(a, id, { action: "cancel" })).status).toBe(404);
+    expect(load).toHaveBeenCalled();
+    load.mockRestore();
+    call.close();
+  });
+
   test("count once; a repeated one is a duplicate, and a different one is refused", async () => {
     const { a, b } = await twoFronts();
     const client = await openSession(a);
