@@ -304,7 +304,7 @@ test("who may answer", async () => {
     },
   });
   const running = await startTool(approve, { amount: 12, payee: "the bakery" });
-  await expect(running.answer({ approve: { approved: true } }, { groups: ["design"] })).rejects.toThrow("no task");
+  await expect(running.answer({ approve: { approved: true } }, { groups: ["design"] })).rejects.toThrow("is for other people");
   await running.answer({ approve: { approved: true } }, { groups: ["finance"] });
   expect(running.text).toBe("true");
 });

@@ -329,7 +329,7 @@ describe("elicit", () => {
       await expect(run.answer({ pay: { count: 1 } }, { principal: "tester" })).rejects.toThrow(
         '"pay" is for other people: {"to":{"groups":["finance"]}}',
       );
-      await expect(run.answer({ pay: { count: 1 } }, { groups: ["sales"] })).rejects.toThrow("no task");
+      await expect(run.answer({ pay: { count: 1 } }, { groups: ["sales"] })).rejects.toThrow("is for other people");
       await run.answer({ pay: { count: 1 } }, { groups: ["sales", "finance"] });
       expect(run.text).toBe("paid 1");
     });

@@ -1,9 +1,10 @@
 /** What a task under test begins with, and what a test can do to it. */
+import type { Audience } from "@parley/core";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { Context } from "../context/context.ts";
 import { defineTool } from "../index.ts";
-import { accept, cancel, decline, runTool, startTool, type TestOptions, unavailable } from "./testing.ts";
+import { accept, type Answerer, cancel, decline, runTool, startTool, type TestOptions, unavailable } from "./testing.ts";
 
 const run = (work: (ctx: Context) => Promise<unknown>, { earlyReplies = false, version = "1" } = {}) =>
   defineTool({ name: "doing", earlyReplies, version, run: async (_args, ctx) => String(await work(ctx)) });
@@ -105,12 +106,35 @@ describe("a test", () => {
     expect(names.slice(0, 2)).toEqual(["Declined", "Cancelled"]);
   });
 
-  test("answers as somebody, who must be allowed to", async () => {
-    const running = await start((ctx) => ctx.confirm("sure", { message: "Sure?", to: { groups: ["ops"] } }));
-    await expect(running.answer({ sure: true }, { principal: "eve", groups: ["sales"] })).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
-    await expect(running.answer({ sure: true }, { principal: "tester" })).rejects.toThrow(
-      new Error('"sure" is for other people: {"to":{"groups":["ops"]}}'),
-    );
+  const OPS = { to: { groups: ["ops"] } } as const;
+  test.each<[string, Answerer, Audience | undefined, string]>([
+    [
+      "another group",
+      { principal: "eve", groups: ["sales"] },
+      OPS,
+      'other people: {"to":{"groups":["ops"]}}; "eve" has {"names":[],"groups":["sales"],"roles":[]}',
+    ],
+    [
+      "the caller",
+      { principal: "tester" },
+      OPS,
+      'other people: {"to":{"groups":["ops"]}}; "tester" has {"names":[],"groups":[],"roles":[]}',
+    ],
+    [
+      "somebody else than the caller",
+      { principal: "eve" },
+      undefined,
+      'the caller alone, "tester"; "eve" has {"names":[],"groups":[],"roles":[]}',
+    ],
+  ])("says why %s may not answer, in a form and on a page", async (_who, as, audience, why) => {
+    const asked = await start((ctx) => ctx.confirm("sure", { message: "Sure?", ...audience }));
+    await expect(asked.answer({ sure: true }, as)).rejects.toThrow(new Error(`"sure" is for ${why}`));
+    const onPage = await start(async (ctx) => String((await ctx.secret("sure", { message: "Key?", ...audience })) !== undefined));
+    await expect(onPage.answer({ sure: { secret: "s" } }, as)).rejects.toThrow(new Error(`"sure" is for ${why}`));
+  });
+
+  test("answers as somebody who is allowed to", async () => {
+    const running = await start((ctx) => ctx.confirm("sure", { message: "Sure?", ...OPS }));
     expect(running.task.status).toBe("input_required");
     await running.answer({ sure: true }, { principal: "ada", groups: ["ops"] });
     expect(running.text).toBe("true");
