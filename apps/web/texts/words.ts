@@ -70,7 +70,8 @@ const TYPES = (Object.keys(PHRASES) as (keyof Phrases)[]).filter((name) => name.
 const TYPE = TYPES.map((name) => PHRASES[name]).join("|");
 const NUMBER = String.raw`-?[\d.e+-]+`;
 const DAY = String.raw`\d{4}-[\dT:.Z+-]+`;
-const JSON_VALUE = String.raw`"(?:[^"\\]|\\.)*"|${NUMBER}|true|false`;
+/** Whether what is in braces or brackets is JSON is seen in `isOurs`. */
+const JSON_VALUE = String.raw`"(?:[^"\\]|\\.)*"|${NUMBER}|true|false|\{.*\}|\[.*\]`;
 
 /** What a part in braces may be. */
 const PARTS: Readonly<Record<string, string>> = {
@@ -110,9 +111,21 @@ function phraseIn(english: string): Match | undefined {
   if (english.length > PHRASE_CHARS_MAX) return undefined;
   for (const { name, pattern } of PATTERNS) {
     const found = pattern.exec(english);
-    if (found) return { name, groups: found.groups ?? {} };
+    if (found && isOurs(found.groups ?? {})) return { name, groups: found.groups ?? {} };
   }
   return undefined;
+}
+
+/** What an author writes in braces or brackets is seldom JSON. */
+function isOurs({ json, other }: Match["groups"]): boolean {
+  const value = json ?? other ?? "";
+  if (!/^[{[]/.test(value)) return true;
+  try {
+    JSON.parse(value);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function translated(phrases: Phrases, { name, groups }: Match): string {
