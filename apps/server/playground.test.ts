@@ -196,6 +196,20 @@ describe("the page at /", () => {
     expect((await get("/home.css")).headers.get("content-type")).toBe("text/css; charset=utf-8");
   });
 
+  test("leads to the inbox where people log in, and says otherwise that its address is in the terminal, and not what it is", async () => {
+    const withLogin = await playground({ visitors: { authenticate: () => PEOPLE.owner, ticket: undefined } });
+    expect(await (await withLogin.get("/", { accept: "text/html" })).text()).toContain('<a href="inbox">Your inbox</a>');
+    const { get } = await playground();
+    for (const path of ["/", "/?k=x"]) {
+      const text = await (await get(path, { accept: "text/html" })).text();
+      expect(text).toContain(
+        "opens only at the address that <code>parley start</code> or <code>parley dev</code> prints, after <code>Inbox:</code>.",
+      );
+      expect(text).not.toMatch(/href="[^"]*inbox|[?&]k=/);
+    }
+    expect(await (await get("/")).text()).not.toMatch(/inbox/i);
+  });
+
   test("names the address from the settings, and escapes everything", async () => {
     const { get } = await playground({ resourceUrl: "https://parley.example.com/a/mcp", playground: false });
     const text = await (await get("/", { accept: "text/html" })).text();

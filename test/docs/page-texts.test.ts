@@ -11,7 +11,8 @@ import { EN } from "../../apps/server/texts/en.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const WORD = /\p{L}{2,}/u;
 /** Names, commands and words of protocols, which are the same in every language. */
-const SAME = /^(Parley|Model Context Protocol|PARLEY_PLAYGROUND|JSON|book_dinner|parley tools --url|parley call|--url|tool|xn--|kB)$/;
+const SAME =
+  /^(Parley|Model Context Protocol|PARLEY_PLAYGROUND|JSON|book_dinner|parley tools --url|parley call|parley start|parley dev|Inbox:|--url|tool|xn--|kB)$/;
 /** What is read, or said by a screen reader. */
 const SHOWN = new Set(["aria-label", "placeholder", "title", "label", "alt", "what"]);
 /** Functions that show what they are given. */

@@ -173,11 +173,17 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
     const { keyboard } = page;
     await keyboard.type("40");
     await keyboard.press("Tab");
-    await keyboard.type("Gar");
+    await keyboard.type("gar");
     await keyboard.press("Tab");
     await keyboard.press("Tab");
     await keyboard.press("Space");
     for (let tabs = 0; tabs < 3; tabs += 1) await keyboard.press("Tab");
+    await keyboard.press("Enter");
+    // Nobody has said yes or no for the person.
+    await view.getByRole("radiogroup", { name: "Vegan" }).getByText("is required").waitFor();
+    const yes = view.getByLabel("Yes", { exact: true });
+    await until(() => yes.evaluate((control) => control === control.ownerDocument.activeElement));
+    await keyboard.type("n");
     await keyboard.press("Enter");
     // The server refused it.
     const field = view.getByLabel("Party size");
@@ -276,7 +282,8 @@ describe.skipIf(command === undefined)("the view in a host of MCP Apps", () => {
     expect(await view.locator("html").getAttribute("lang")).toBe("de");
     expect(await view.locator("main").innerText()).toMatch(/Offen bis \d+\. ?\w+\.? ?\d{4}/);
     await view.getByLabel("Party size").fill("40");
-    await view.getByLabel("Table").selectOption("Garden");
+    await view.getByLabel("Garden").check();
+    await view.getByLabel("Nein", { exact: true }).check();
     await view.getByRole("button", { name: "Antworten" }).press("Enter");
     await view.getByText("muss zwischen 1 und 20 liegen").waitFor();
     await view.getByText("Nicht angenommen.").waitFor();

@@ -89,6 +89,15 @@ describe("parley dev", () => {
     expect((await fetch(page)).status).toBe(200);
   });
 
+  const inbox = async () => {
+    const at = /Inbox: (\S+)/.exec(await says("Inbox: "))?.[1] ?? "";
+    const replies = [await fetch(at), await fetch(new URL("/inbox", at))];
+    return replies.map(({ status }) => status);
+  };
+  test("prints where the inbox is, which opens at no other address", async () => {
+    expect(await inbox()).toEqual([200, 404]);
+  });
+
   test("a waiting task continues with changed code, also where a file that the tools import was changed", async () => {
     const taskId = await waitingTask();
     let at = printed.length;
@@ -108,11 +117,13 @@ describe("parley dev", () => {
     const said = await says("The tools do not load; the previous version keeps serving: ", at);
     // With the place: the tools may import many files.
     expect(said).toContain(` (${join(folder, "tools.ts")}:5)`);
-    expect(await answer(taskId)).toBe("Good morning, Ann?\n");
+    // Once more, at once.
     at = printed.length;
     save("mark.ts", `\nexport const mark = JSON.parse("{");`);
     save("tools.ts", greeting("Good evening"));
     await says(` (${join(folder, "mark.ts")}:2)`, at);
+    expect(await answer(taskId)).toBe("Good morning, Ann?\n");
+    expect(await inbox()).toEqual([200, 404]);
     at = printed.length;
     // Node does not say where this error is.
     save("mark.ts", `export const mark = "?";\n@mark class A {}`);

@@ -273,6 +273,12 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await keyboard.press("Enter");
     await at("Report");
     await keyboard.press("a");
+    // Nobody says yes to what they have not seen: the whole text is there now, at its beginning, and nothing was sent.
+    await page.locator(".toast", { hasText: "The question goes on." }).waitFor();
+    expect(await page.evaluate("document.activeElement.id")).toBe("said");
+    expect(await page.evaluate("document.activeElement.scrollHeight - document.activeElement.clientHeight")).toBe(0);
+    expect(await page.locator(".toast", { hasText: "Sent in a few seconds" }).count()).toBe(0);
+    await keyboard.press("a");
     await at("Look at the page");
     await keyboard.press("d");
     expect(await received("delete_archive")).toContain("true");
@@ -341,7 +347,7 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
         await type("peace");
         await press("Enter");
       },
-      fine: () => press("a"),
+      fine: () => press("a", "a"),
       there: () => press("d"),
     };
     const hears: Readonly<Record<string, RegExp>> = {
@@ -690,6 +696,43 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
       }
     }
   });
+
+  test.each(["/inbox", "/play/"])(
+    "what a person gave on another page is sent before they log out at %s, and others need not wait",
+    async (from) => {
+      const { here, as, taskIds, received } = await asked(["approve_invoice", "translate"], { playground: true });
+      const { origin } = new URL(here.url);
+      const other = await as("bob", here, {}, inFiveSeconds);
+      const page = await other.context().newPage();
+      const events: string[] = [];
+      await page.route("**/logout", async (route) => {
+        events.push("logged out");
+        await route.fulfill({ body: "left" });
+      });
+      await page.route("**/play/api/account", (route) => route.fulfill({ json: { hasLogin: true, name: "bob", person: "bob" } }));
+      await page.goto(`${origin}${from}`);
+      await other.goto(`${origin}/asks/${taskIds.get("translate")}/word`);
+      await other.route("**/asks/**", async (route) => {
+        if (route.request().method() === "POST") {
+          // Longer than others are asked to wait.
+          await new Promise((resolve) => setTimeout(resolve, 1_000));
+          events.push("sent");
+        }
+        await route.continue();
+      });
+      await other.locator("#ask input[name=f0]").fill("peace");
+      await other.keyboard.press("Enter");
+      await other.locator(".toast", { hasText: "Sent in a few seconds" }).waitFor();
+      if (from === "/inbox") await page.getByText("Menu").click();
+      events.length = 0;
+      await page.getByRole("button", { name: "Log out" }).click();
+      await until(() => events.includes("logged out"));
+      expect(events).toEqual(["sent", "logged out"]);
+      expect(await received("translate")).toContain("peace");
+      const left = "Object.keys(localStorage).filter((key) => /sending|leaving|left/.test(key))";
+      expect(await other.evaluate(left)).toEqual([]);
+    },
+  );
 
   test("a browser's clock that is wrong by a day, or is set while the page is open, changes no date and no countdown, and loses nothing", async () => {
     const { here, there, as, received } = await asked(["approve_invoice", "translate", "read_report"]);

@@ -89,6 +89,47 @@ const DRAFTS = `
     await new Promise((resolve) => setTimeout(resolve, 400));
   };`;
 
+test.runIf(command)(
+  "a long message counts as read at its end, by scrolling or with its button; otherwise all of it is shown, once",
+  async () => {
+    const seen = await inPage<Record<string, readonly boolean[]>>(`
+    const ways = {
+      "not at all": () => undefined,
+      "by its half": (said) => said.scrollTo(0, said.scrollHeight / 2),
+      "by scrolling": (said) => said.scrollTo(0, said.scrollHeight),
+      "and back": async (said) => {
+        said.scrollTo(0, said.scrollHeight);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        said.scrollTo(0, 0);
+      },
+      "with its button": () => document.querySelector(".more").click(),
+      "of one screen": () => undefined,
+    };
+    const seen = {};
+    for (const [way, read] of Object.entries(ways)) {
+      document.body.innerHTML = '<p class="said long" id="said" tabindex="0"></p>';
+      const said = document.querySelector("#said");
+      said.textContent = "A line of the report.\\n".repeat(way === "of one screen" ? 3 : 200);
+      pages.fold(document.body);
+      const isMarked = document.querySelectorAll(".more").length === 1;
+      await read(said);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const isRead = pages.isRead(document.body);
+      const isWhole = said.scrollHeight === said.clientHeight;
+      seen[way] = [isMarked, isRead, isWhole, document.activeElement === said, pages.isRead(document.body)];
+    }
+    return seen;`);
+    expect(seen).toEqual({
+      "not at all": [true, false, true, true, true],
+      "by its half": [true, false, true, true, true],
+      "by scrolling": [true, true, false, false, true],
+      "and back": [true, true, false, false, true],
+      "with its button": [true, true, true, true, true],
+      "of one screen": [false, true, true, false, true],
+    });
+  },
+);
+
 test.runIf(command)("questions of one name that are open at once have drafts of their own", async () => {
   const kept = await inPage(`${DRAFTS}
     await type(form("t/member", "A"), "one");

@@ -272,7 +272,6 @@ describe("whatever is typed into a field", () => {
         const fromPlayground = Object.keys(read.problems).length > 0 ? "refused" : taken(schema, read.content);
         const read2 = contentIn([input], draftIn([input], new URLSearchParams([[controlName(0), typed]])), {
           zone: ZONE,
-          required: "required",
           skipped: "skipped",
         });
         const fromPage = Object.keys(read2.problems).length > 0 ? "refused" : taken(schema, read2.content);

@@ -4,7 +4,7 @@
  */
 import { type Field, fieldsOf, isAny, type Json, type JsonObject, valueOf } from "@parley/core";
 import { entryOf, readEntry } from "../../apps/cli/questions/entry.ts";
-import { contentIn, controlName, draftIn, isYesOrNo, localMoment, questionForm } from "../../apps/server/routes/asks/form-body.ts";
+import { contentIn, controlName, draftIn, localMoment, questionForm } from "../../apps/server/routes/asks/form-body.ts";
 import { contentOf, type Draft, type Input, inputsOf, type Typed, untouched } from "../../apps/web/form/inputs.ts";
 
 export interface FormCase {
@@ -17,7 +17,9 @@ export const ZONE = "Pacific/Chatham";
 
 const valueIn = (content: JsonObject, { name: at }: Field): Json | undefined => (Object.hasOwn(content, at) ? content[at] : undefined);
 const asText = (value: Json) => (typeof value === "string" ? value : JSON.stringify(value));
-const shown = (input: Input, value: Json): Typed => untouched({ ...input, default: value });
+/** What a control has that shows this value. */
+export const shown = (input: Input, value: Json): Typed =>
+  typeof value === "boolean" && input.control === "tristate" ? `${value}` : untouched({ ...input, default: value });
 
 /** Many contents go through one form, whose schema is read once. */
 function once<T>(read: (schema: JsonObject) => T): (schema: JsonObject) => T {
@@ -53,16 +55,14 @@ export function pageWithoutScript({ schema, content }: FormCase): unknown {
       ? input.control === "checks"
         ? []
         : ""
-      : isYesOrNo(input)
-        ? JSON.stringify(value)
-        : input.control === "datetime"
-          ? localMoment(asText(value), ZONE)
-          : shown(input, value);
+      : input.control === "datetime"
+        ? localMoment(asText(value), ZONE)
+        : shown(input, value);
     if (Array.isArray(typed)) for (const each of typed as readonly string[]) body.append(controlName(index), each);
     else if (typed !== false) body.append(controlName(index), String(typed).replaceAll("\n", "\r\n"));
   }
   const draft = draftIn(inputs, new URLSearchParams(body.toString()));
-  const read = contentIn(inputs, draft, { zone: ZONE, required: "required", skipped: "skipped" });
+  const read = contentIn(inputs, draft, { zone: ZONE, skipped: "skipped" });
   return Object.keys(read.problems).length > 0 ? read.problems : read.content;
 }
 

@@ -98,6 +98,7 @@ function banner(served: Served | undefined, embedded: EmbeddedRedis | undefined,
   return [
     `Parley serves ${served?.url ?? ""}`,
     ...page,
+    `  Inbox: ${served?.inbox ?? ""}`,
     `  Redis: ${redis}`,
     "  Restarts when a file of the tools changes; waiting tasks are kept. Stop with Ctrl-C.",
   ].join("\n");

@@ -6,6 +6,7 @@ export interface Served {
   /** URL of the MCP endpoint. */
   readonly url: string;
   readonly playground: string | undefined;
+  readonly inbox: string;
   /** Resolves with the reason when the process ends, also after `stop`. */
   readonly ended: Promise<string>;
   /** Resolves when the process has ended. */
@@ -14,7 +15,7 @@ export interface Served {
 
 /** Messages from the process. */
 export type Said =
-  | { readonly type: "serving"; readonly url: string; readonly playground?: string }
+  | { readonly type: "serving"; readonly url: string; readonly inbox: string; readonly playground?: string }
   | { readonly type: "failed"; readonly message: string };
 
 /** Compiled, as in the package, it has the extension of this file. */
@@ -38,6 +39,7 @@ export async function serve(env: NodeJS.ProcessEnv): Promise<Served> {
   return {
     url: first.url,
     playground: first.playground,
+    inbox: first.inbox,
     ended,
     async stop() {
       if (child.connected) child.disconnect();

@@ -13,7 +13,7 @@ function say(said: Said): void {
 let gone = !process.connected;
 process.once("disconnect", () => void (gone = true));
 try {
-  const { url, playground, broken, close } = await serveEverything({ dataDir: "" });
+  const { url, playground, inbox, broken, close } = await serveEverything({ dataDir: "" });
   const end = async (code: number) => {
     await close().catch(() => undefined);
     process.exit(code);
@@ -21,7 +21,7 @@ try {
   if (gone) await end(0);
   process.once("disconnect", () => void end(0));
   void broken.then(() => end(1));
-  say({ type: "serving", url, ...(playground !== undefined && { playground }) });
+  say({ type: "serving", url, inbox, ...(playground !== undefined && { playground }) });
 } catch (error) {
   say({ type: "failed", message: error instanceof Error ? error.message : String(error) });
   process.exitCode = 1;

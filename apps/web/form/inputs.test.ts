@@ -1,11 +1,16 @@
-import type { JsonObject } from "@parley/core/form";
+import type { Choice, JsonObject } from "@parley/core/form";
 import { describe, expect, test } from "vitest";
-import { contentOf, inputsOf, problemsIn, untouched } from "./inputs.ts";
+import { contentOf, fewChoices, inputsOf, problemsIn, untouched } from "./inputs.ts";
 
 const field = (schema: JsonObject, isRequired = true) => {
   const [input] = inputsOf({ type: "object", properties: { it: schema }, ...(isRequired && { required: ["it"] }) });
   if (!input) throw new Error("no field");
   return input;
+};
+
+const of = (schema: JsonObject, typed: string | boolean | string[], isRequired = true) => {
+  const { content, problems } = contentOf([field(schema, isRequired)], { it: typed });
+  return problems["it"] ?? content;
 };
 
 describe("a control", () => {
@@ -20,7 +25,8 @@ describe("a control", () => {
     [{ type: "string", enum: ["a"] }, "select"],
     [{ type: "string", oneOf: [{ const: "a", title: "A" }] }, "select"],
     [{ type: "integer" }, "number"],
-    [{ type: "boolean" }, "checkbox"],
+    [{ type: "boolean" }, "tristate"],
+    [{ type: "boolean", default: false }, "checkbox"],
     [{ type: "array", items: { type: "string", enum: ["a"] } }, "checks"],
     [{ type: "array", items: { type: "string" } }, "lines"],
     [{ type: "array", items: { type: "number" } }, "lines"],
@@ -28,7 +34,7 @@ describe("a control", () => {
     [{ anyOf: [{ type: "integer" }, { type: "string", const: "auto" }] }, "text"],
     [{ anyOf: [{ type: "boolean" }, { type: "string", const: "auto" }] }, "select"],
     [{ type: ["integer", "string"], format: "date-time" }, "text"],
-    [{ type: ["boolean"] }, "checkbox"],
+    [{ type: ["boolean"] }, "tristate"],
     [{ type: "array", items: { type: "object" } }, "json"],
     [{ type: "object", properties: {} }, "json"],
     [{ anyOf: [{ type: "string" }, { type: "number" }] }, "text"],
@@ -44,11 +50,46 @@ describe("a control", () => {
     expect(field(schema).control).toBe(control);
   });
 
-  test("for a boolean has a third state if it is optional", () => {
-    expect([field({ type: "boolean" }, false).control, field({ type: "boolean", default: true }, false).control]).toEqual([
-      "tristate",
-      "checkbox",
+  test("of a few choices shows all of them, with the one to leave it empty, and nothing chosen for a yes or no", () => {
+    const words = { yes: "Yes", no: "No", none: "none", titleOf: ({ value, title = value }: Choice) => title };
+    const few = (schema: JsonObject, isRequired = true) =>
+      fewChoices(field(schema, isRequired), words)?.map(([value, title]) => `${value}:${title}`);
+    const letters = (count: number) => ({ type: "string", enum: ["a", "b", "c", "d", "e", "f"].slice(0, count) });
+    expect(few({ type: "boolean" })).toEqual(["true:Yes", "false:No"]);
+    expect(few({ type: "boolean" }, false)).toEqual([":none", "true:Yes", "false:No"]);
+    expect(
+      few(
+        {
+          oneOf: [
+            { const: "a", title: "A" },
+            { const: 2, title: "B" },
+          ],
+        },
+        false,
+      ),
+    ).toEqual([":none", "0:A", "1:B"]);
+    expect([few(letters(5))?.length, few(letters(5), false)?.length, few(letters(6))]).toEqual([5, 6, undefined]);
+    for (const schema of [{ type: "boolean", default: true }, { type: "array", items: letters(2) }, { type: "string" }])
+      expect(few(schema)).toBeUndefined();
+    expect([of({ type: "boolean" }, ""), of({ type: "boolean" }, "", false), of({ type: "boolean" }, "false")]).toEqual([
+      "is required",
+      {},
+      { it: false },
     ]);
+  });
+
+  test("has nothing chosen where it cannot be undone, whatever the default is", () => {
+    const schema = {
+      type: "object",
+      properties: { all: { type: "boolean", default: true }, of: { type: "string", enum: ["a"], default: "a" } },
+    };
+    const shown = inputsOf(schema, { destructive: true });
+    expect(shown.map(({ control, isRequired }) => [control, isRequired])).toEqual([
+      ["tristate", true],
+      ["select", true],
+    ]);
+    expect(contentOf(shown, {}).problems).toEqual({ all: "is required", of: "is required" });
+    expect(inputsOf(schema).map(({ control }) => control)).toEqual(["checkbox", "select"]);
   });
 
   test("describes its limits, except those of JavaScript's numbers", () => {
@@ -81,11 +122,6 @@ describe("content", () => {
     const changed = new Date(typed).toISOString().replace(".000Z", "Z");
     expect([changed, contentOf([moment], { it: typed }).content]).toEqual([expect.stringMatching(/:05Z$/), { it: changed }]);
   });
-
-  const of = (schema: JsonObject, typed: string | boolean | string[], isRequired = true) => {
-    const { content, problems } = contentOf([field(schema, isRequired)], { it: typed });
-    return problems["it"] ?? content;
-  };
 
   test("may be a number beside a moment, and its default is sent as it is", () => {
     const either = field({ type: ["integer", "string"], format: "date-time", default: 5 });

@@ -3,6 +3,7 @@
  * values that cannot be read as their type or are missing.
  */
 import {
+  asShown,
   type Choice,
   type Field,
   fieldsOf,
@@ -26,8 +27,9 @@ export type Control =
   | "datetime"
   | "time"
   | "number"
+  /** Of a boolean that has a default. */
   | "checkbox"
-  /** Yes, no, or no value. */
+  /** Yes or no, with nothing chosen: a box that is not ticked would say no for the person. */
   | "tristate"
   /** By position: a choice may be the empty string, which is no choice. */
   | "select"
@@ -51,8 +53,10 @@ export type Typed = string | boolean | readonly string[];
 export type Draft = Readonly<Record<string, Typed>>;
 export type Problems = Readonly<Record<string, string>>;
 
-export function inputsOf(schema: JsonObject): readonly Input[] {
-  const inputs = fieldsOf(schema).map((given): Input => {
+/** `hints`: of the question, which say whether it can be undone. */
+export function inputsOf(schema: JsonObject, hints: Readonly<Record<string, unknown>> = {}): readonly Input[] {
+  const inputs = fieldsOf(schema).map((each): Input => {
+    const given = asShown(each, hints);
     const isNullIfEmpty = given.isRequired && given.isNullable === true;
     const field = { ...given, isRequired: given.isRequired && !isNullIfEmpty };
     return { ...field, isNullIfEmpty, control: controlOf(field), hint: hintOf(field) };
@@ -76,11 +80,24 @@ const REST: Input = {
   isRest: true,
 };
 
+const FEW = 5;
+
+/** Of a field with so few choices that all of them are shown at once: what its control has for each, and what is read. Undefined for any other. */
+export function fewChoices(
+  { control, choices, isRequired }: Input,
+  words: { readonly yes: string; readonly no: string; readonly none: string; readonly titleOf: (choice: Choice) => string },
+): readonly (readonly [value: string, title: string])[] | undefined {
+  const none = isRequired ? [] : [["", words.none] as const];
+  if (control === "tristate") return [...none, ["true", words.yes], ["false", words.no]];
+  if (control !== "select" || choices.length > FEW) return undefined;
+  return [...none, ...choices.map((choice, index) => [`${index}`, words.titleOf(choice)] as const)];
+}
+
 function controlOf(field: Field): Control {
-  const { kind, schema, isRequired, choices } = field;
+  const { kind, schema, choices } = field;
   switch (kind) {
     case "boolean":
-      return isRequired || field.default !== undefined ? "checkbox" : "tristate";
+      return typeof field.default === "boolean" ? "checkbox" : "tristate";
     case "number":
     case "integer":
       return "number";
@@ -162,7 +179,7 @@ export function untouched(input: Input): Typed {
     case "checkbox":
       return preset === true;
     case "tristate":
-      return typeof preset === "boolean" ? `${preset}` : "";
+      return "";
     case "select": {
       const index = choices.findIndex((choice) => isSame(valueOf(choice), preset));
       return index === -1 ? "" : `${index}`;

@@ -172,6 +172,7 @@ export const PLAY: typeof EN.PLAY = {
   paused: "hält an, bis Sie ein neues Token setzen",
   pausedLogin: "hält an, bis Sie sich anmelden",
   away: "der Server ist nicht erreichbar, neuer Versuch",
+  awayAsked: "Der Server antwortet nicht. Was Sie eingeben, bleibt hier, und diese Seite versucht es von selbst noch einmal.",
   cancelCall: "Aufruf abbrechen",
   close: "Schließen",
   taskId: "die Id der Aufgabe",

@@ -182,6 +182,7 @@ export const PLAY = {
   paused: "paused until you set a new token",
   pausedLogin: "paused until you log in",
   away: "the server is unavailable, retrying",
+  awayAsked: "The server does not respond. What you type stays here, and this page tries again by itself.",
   cancelCall: "Cancel the call",
   close: "Close",
   taskId: "the task's id",

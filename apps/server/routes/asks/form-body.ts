@@ -1,5 +1,5 @@
 /** What a person typed into a form that came without script: from the body of the request to the content of the answer. */
-import { asShown, isFilledIn, isRisky, type JsonObject } from "@parley/core";
+import { isFilledIn, isRisky, type JsonObject } from "@parley/core";
 import { contentOf, type Draft, type Input, inputsOf, type Problems, type Typed } from "@parley/web/form";
 import { inZone, toZone } from "./wall-clock.ts";
 
@@ -22,17 +22,12 @@ export interface Asked {
 }
 
 export function questionForm({ schema, hints = {}, quorum }: Asked): QuestionForm {
-  const inputs = inputsOf(schema).map((input) => asShown(input, hints));
+  const inputs = inputsOf(schema, hints);
   const [only, ...others] = inputs;
-  const isOne = others.length === 0 && only !== undefined && isYesOrNo(only) && only.isRequired && quorum === undefined;
+  const isOne = others.length === 0 && only?.control === "tristate" && only.isRequired && quorum === undefined;
   // Two buttons leave no room for the way back of a wizard's page.
   const isConfirm = isOne && hints["back"] !== true;
   return { inputs, isRisky: isRisky({ hints }), isFilledIn: isFilledIn({ hints }), isConfirm, hints };
-}
-
-/** Whether a person has to say yes or no. A box that is not ticked would say no for them. */
-export function isYesOrNo({ kind, default: preset }: Input): boolean {
-  return kind === "boolean" && preset === undefined;
 }
 
 /** Name of a field's control. Names of fields are any text. */
@@ -47,7 +42,7 @@ export function draftIn(inputs: readonly Input[], body: URLSearchParams): Draft 
 
 function typedIn(input: Input, name: string, body: URLSearchParams): Typed {
   if (input.control === "checks") return body.getAll(name);
-  if (input.control === "checkbox" && !isYesOrNo(input)) return body.has(name);
+  if (input.control === "checkbox") return body.has(name);
   // Browsers end the lines of a form with both characters.
   return (body.get(name) ?? "").replaceAll("\r\n", "\n");
 }
@@ -57,19 +52,15 @@ export interface ReadForm {
   readonly problems: Problems;
 }
 
-/** `zone` is where the person's clock is. `required` says that an answer is missing, and `skipped` that the clock never shows the time. */
+/** `zone` is where the person's clock is. `skipped` says that the clock never shows the time. */
 export function contentIn(
   inputs: readonly Input[],
   draft: Draft,
-  { zone, required, skipped }: { readonly zone: string; readonly required: string; readonly skipped: string },
+  { zone, skipped }: { readonly zone: string; readonly skipped: string },
 ): ReadForm {
   const wrong: [string, string][] = [];
   const read = inputs.map((input): [string, Typed] => {
     const typed = draft[input.name] ?? "";
-    if (isYesOrNo(input) && typeof typed === "string") {
-      if (typed === "" && input.isRequired) wrong.push([input.name, required]);
-      return [input.name, input.control === "tristate" ? typed : typed === "true"];
-    }
     if (input.control === "datetime" && typeof typed === "string" && typed !== "") {
       const moment = inZone(typed, zone);
       // Read as it is, it would be a time of this server's zone.

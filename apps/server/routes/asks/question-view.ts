@@ -24,12 +24,12 @@ import {
   upcomingPrompts,
   whoIs,
 } from "@parley/core";
-import { type Draft, type Input, type Problems, type Typed, untouched } from "@parley/web/form";
+import { type Draft, fewChoices, type Input, type Problems, type Typed, untouched } from "@parley/web/form";
 import { haste } from "@parley/web/times";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Texts } from "../../texts/en.ts";
 import { distanceText, exactDurationText, filled, inNotes, inWords, type Reader } from "../../texts/texts.ts";
-import { controlName, isYesOrNo, localMoment, type QuestionForm, questionForm } from "./form-body.ts";
+import { controlName, localMoment, type QuestionForm, questionForm } from "./form-body.ts";
 import { contextView } from "./context-view.ts";
 import { type Html, markup, say } from "./html.ts";
 import { aroundView, type AroundView, heardView, nameOf } from "./around-view.ts";
@@ -423,7 +423,8 @@ ${problem === undefined ? undefined : markup`<p class="problem" id="${name}-prob
   // Browsers tell screen readers that a required control is wrong while it is still empty.
   const common = markup`${described}${invalid ?? markup` aria-invalid="false"`}${input.isRequired ? markup` aria-required="true"` : undefined}`;
 
-  const few = fewChoices(input, texts);
+  const { yes, no, noChoice: none } = texts.question;
+  const few = fewChoices(input, { yes, no, none, titleOf: (choice) => titled(texts, choice) });
   if (few !== undefined) {
     const required = input.isRequired ? markup` required` : undefined;
     return markup`<fieldset class="field" role="radiogroup"${described}${invalid}${input.isRequired ? markup` aria-required="true"` : undefined}><legend>${words}</legend>
@@ -439,7 +440,7 @@ ${said}</fieldset>`;
     )}</div>
 ${said}</fieldset>`;
   }
-  if (input.control === "checkbox" && !isYesOrNo(input)) {
+  if (input.control === "checkbox") {
     return markup`<div class="field"><label class="choice"><input type="checkbox" id="${name}" name="${name}" value="true"${described}${invalid}${typed === true ? markup` checked` : undefined}> ${words}</label>
 ${said}</div>`;
   }
@@ -454,7 +455,6 @@ function zoneOf({ zone = "UTC" }: Reader): string {
 }
 
 function initial(input: Input, reader: Reader): Typed {
-  if (isYesOrNo(input)) return "";
   const preset = input.default;
   return input.control === "datetime" && typeof preset === "string" ? localMoment(preset, zoneOf(reader)) : untouched(input);
 }
@@ -492,17 +492,6 @@ function control({ texts: { question }, input, name, typed, common }: ControlVie
     }
   }
 }
-
-/** Of a field with so few choices that all of them are shown at once: what is sent, and what is read. */
-function fewChoices(input: Input, texts: Texts): readonly (readonly [value: string, title: string])[] | undefined {
-  const { question } = texts;
-  const none = input.isRequired ? [] : [["", question.noChoice] as const];
-  if (isYesOrNo(input)) return [...none, ["true", question.yes], ["false", question.no]];
-  if (input.control !== "select" || input.choices.length > FEW) return undefined;
-  return [...none, ...input.choices.map((choice, index) => [String(index), titled(texts, choice)] as const)];
-}
-
-const FEW = 5;
 
 function lengths({ schema: { minLength, maxLength } }: Input): Html | undefined {
   const least = typeof minLength === "number" ? markup` minlength="${minLength}"` : undefined;

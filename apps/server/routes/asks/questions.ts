@@ -244,8 +244,7 @@ export function readForm({ texts, zone: ownZone }: Reader, form: QuestionForm, b
   if (action !== "accept") return undefined;
   // The one that the form named: the browser may have got another since.
   const zone = zoneOf(body.get("zone") ?? undefined) ?? ownZone ?? "UTC";
-  const { required, skipped } = texts.question;
-  return { form, draft, ...contentIn(form.inputs, draft, { zone, required, skipped }) };
+  return { form, draft, ...contentIn(form.inputs, draft, { zone, skipped: texts.question.skipped }) };
 }
 
 /** What the two buttons of a confirmation say. */

@@ -9,7 +9,7 @@ export interface HomePage {
   readonly endpoint: string;
   readonly playground: boolean;
   readonly needsToken: boolean;
-  /** Whether people find their questions at /inbox. */
+  /** Whether people find their questions at /inbox, and not only at the address that the terminal has. */
   readonly hasInbox: boolean;
   readonly hasAccounts: boolean;
   readonly hasApprovals: boolean;
@@ -38,7 +38,8 @@ ${
 <p class="quiet">${home.playNote}</p>`
     : markup`<p class="quiet">${say(home.playOff, { setting: markup`<code>PARLEY_PLAYGROUND</code>` })}</p>`
 }
-${hasInbox ? markup`<h2>${home.asked}</h2>\n<p>${say(home.inboxNote, { inbox: markup`<a href="inbox">${home.inbox}</a>` })}</p>` : undefined}
+<h2>${home.asked}</h2>
+<p>${hasInbox ? say(home.inboxNote, { inbox: markup`<a href="inbox">${home.inbox}</a>` }) : say(home.inboxPrinted, PRINTED)}</p>
 ${hasApprovals ? markup`<p>${say(home.approvalsNote, { approvals: markup`<a href="approvals">${texts.approvals.title}</a>` })}</p>` : undefined}
 <h2>${home.connect}</h2>
 <p>${home.endpoint}</p>
@@ -57,6 +58,9 @@ ${hasAccounts ? markup`<h2>${home.accounts}</h2>\n<p>${say(home.accountsNote, { 
 </html>
 `.text;
 }
+
+/** What prints the address of an inbox that needs no login, and after which word. */
+const PRINTED = { start: markup`<code>parley start</code>`, dev: markup`<code>parley dev</code>`, word: markup`<code>Inbox:</code>` };
 
 export const STYLE = `${TOKENS_STYLE}
 * { box-sizing: border-box; }

@@ -13,7 +13,7 @@ export interface Home {
   readonly hasAccounts: boolean;
   /** Whether approvals may hold for later calls, and people see theirs. */
   readonly hasApprovals: boolean;
-  /** Whether the address of the inbox needs no ticket. */
+  /** Whether the address of the inbox needs no ticket. If it does, the page tells nobody: whoever opens it may be another program of this machine. */
   readonly hasInbox: boolean;
 }
 

@@ -5,10 +5,10 @@
 import { keepDrafts } from "./drafts.ts";
 import { load } from "./load.ts";
 import { enhanceAround } from "./around.ts";
-import { button, find, findAll, make, say } from "./page.ts";
-import { makeSearchable, unfold } from "./options.ts";
+import { button, find, findAll, findWrong, make, say } from "./page.ts";
+import { fold, isRead, makeSearchable } from "./options.ts";
 import { type Sending, sendSoon, shortened, whileJudged } from "./sending.ts";
-import { lasting } from "./toasts.ts";
+import { lasting, toast } from "./toasts.ts";
 import { typedText } from "./typed.ts";
 
 /** Where the answer goes from here. */
@@ -22,7 +22,7 @@ export function enhance(place: HTMLElement, given: Giving): void {
   const form = find<HTMLFormElement>("form.question", place);
   const { ask, digest } = place.dataset;
   makeSearchable(place);
-  unfold(place);
+  fold(place);
   enhanceAround(place);
   if (!form || ask === undefined || digest === undefined) return;
   const saveNow = "drafts" in form.dataset ? keepDrafts(form, { ask, digest }) : undefined;
@@ -67,6 +67,8 @@ async function submit(form: HTMLFormElement, { by, place, ask, given }: Submitte
     const body = bodyOf(form, by);
     const url = form.getAttribute("action") || location.href;
     const isAnswer = by.value !== "decline";
+    // Nobody says yes to what they have not seen.
+    if (isAnswer && by.value !== "no" && !isRead(place)) return toast(say("unread"), [], { urgent: true }).leave();
     const isDanger = by.classList.contains("danger");
     const keepsDraft = !isAnswer && "back" in form.dataset;
     const sent = { ask, url, from: location.href, body, keepsDraft };
@@ -109,7 +111,7 @@ async function isRight(
     if (action !== null) shown.setAttribute("action", action);
     form.replaceWith(document.adoptNode(shown));
     enhance(place, given);
-    (find("[aria-invalid=true]", place) ?? find("#problems", place))?.focus();
+    (findWrong(place) ?? find("#problems", place))?.focus();
     return false;
   }
   if (status === 401) lasting(say("loggedOut"), [make("a", { text: say("logIn"), attributes: { href: location.href } })]);

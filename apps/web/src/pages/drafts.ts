@@ -3,7 +3,8 @@
  * in this browser, until it is answered, for at most a week. It is removed when they log out. Pages for secrets have no script, and so no
  * drafts.
  */
-import { LEFT, load } from "./load.ts";
+import { tellLeft } from "../leaving.ts";
+import { load } from "./load.ts";
 import { find, findAll, make, button, now, person, say } from "./page.ts";
 
 const PREFIX = "parley-draft:";
@@ -113,8 +114,7 @@ export async function settleDrafts(): Promise<void> {
 /** When the person logs out. Other pages of this browser hear of it. */
 export function forgetAllDrafts(): void {
   for (const key of keys()) localStorage.removeItem(key);
-  keep(LEFT, "");
-  localStorage.removeItem(LEFT);
+  tellLeft();
 }
 
 /** The oldest first, until few enough are left. */

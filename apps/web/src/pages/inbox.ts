@@ -8,7 +8,8 @@ import { onHandedOn, takeAround } from "./around.ts";
 import { follow } from "./follow.ts";
 import { listen } from "./keys.ts";
 import { load, type Loaded } from "./load.ts";
-import { button, find, findAll, make, say } from "./page.ts";
+import { ownAnswers } from "./own-answers.ts";
+import { button, find, findAll, findWrong, make, say } from "./page.ts";
 import { isSending, shortened, undoLast } from "./sending.ts";
 import { lasting, toast, type Toast } from "./toasts.ts";
 import { select } from "./selection.ts";
@@ -23,8 +24,6 @@ const FOLLOWED_POLL_MS = 15_000;
 const LOOK_EVERY_MS = 1_000;
 const HIDDEN_POLL_MS = 30_000;
 const SLOW_POLL_MS = 15_000;
-/** For how long a task is looked at as one that may ask on after an answer. */
-const ONWARD_MS = 60_000;
 /** How many questions that have gone are asked about one by one. */
 const GONE_MAX = 3;
 
@@ -58,7 +57,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
       const { status } = reply;
       for (const each of asked) {
         if (status === 401 || status === 422) itemOf(each)?.classList.remove("sending");
-        else mineDone.add(each);
+        else own.close(each);
       }
       // The person waits for the next page, unless they have gone elsewhere meanwhile.
       const isWaiting = place.inert && current() === ask;
@@ -73,7 +72,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     },
     onOpen: () => void go(address, ask, { focus: "form" }),
     onGiven: (isAtOnce) => {
-      givenAtMs.set(taskOf(asked[0] ?? ask), performance.now());
+      own.gave(taskOf(asked[0] ?? ask));
       for (const each of asked) itemOf(each)?.classList.add("sending");
       if (asked.length > 1 || asked[0] !== ask) selection.clear();
       if (isAtOnce) place.inert = true;
@@ -82,8 +81,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
   });
 
   const taskOf = (ask: string) => ask.slice(0, ask.indexOf("/"));
-  /** When the person last answered something of a task. Times are by `performance.now()`: the clock may be set meanwhile. */
-  const givenAtMs = new Map<string, number>();
+  const own = ownAnswers();
 
   interface Next {
     readonly ask: string;
@@ -99,12 +97,10 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
 
   /** Opens what a task asks after an answer, or offers it to somebody who has turned to something else since. */
   function offer({ ask, question }: Next): void {
-    const sinceMs = givenAtMs.get(taskOf(ask)) ?? 0;
+    const sinceMs = own.gaveAtMs(taskOf(ask));
     if (!touchedSince(sinceMs)) return void open(ask, { focus: "form" });
     lasting(say("asksOn", { question }), [button(say("reopen"), () => void open(ask, { focus: "form" }))]);
   }
-
-  const isAnsweredLately = (task: string) => performance.now() - (givenAtMs.get(task) ?? -Infinity) < ONWARD_MS;
 
   /** From this question to the next of the same task, or of the list. */
   function goOnFrom(ask: string): void {
@@ -175,7 +171,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
 
   function focusForm(): void {
     const first =
-      find("form.question [aria-invalid=true]", place) ??
+      findWrong(find("form.question", place) ?? place) ??
       find("form.question :is(input:not([type=hidden]), select, textarea:not(#reason)), form.question button", place) ??
       find("a.button", place);
     if (first && find("#said", place)) {
@@ -271,22 +267,19 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
       const after = items().map((item) => item.dataset["ask"] ?? "");
       const appeared = after.filter((ask) => !listed.has(ask));
       // What was put aside or handed on is this person's again.
-      for (const ask of appeared) mineDone.delete(ask);
-      const onward = appeared.find((ask) => ask !== current() && isAnsweredLately(taskOf(ask)));
+      for (const ask of appeared) own.reopen(ask);
+      const onward = appeared.find((ask) => ask !== current() && own.isLately(taskOf(ask)));
       const item = itemOf(onward);
       if (onward !== undefined && item) offer({ ask: onward, question: shortened(find(".what", item)?.textContent ?? "") });
       const fresh = appeared.length - (item ? 1 : 0);
       if (fresh > 0) toast(fresh === 1 ? say("freshOne") : say("fresh", { count: fresh })).leave();
-      const gone = [...listed.keys()].filter((ask) => !after.includes(ask) && !isSending(ask) && !mineDone.has(ask) && ask !== current());
+      const gone = [...listed.keys()].filter((ask) => !after.includes(ask) && !isSending(ask) && !own.isClosed(ask) && ask !== current());
       void tellGone(gone.map((ask) => ({ ask, question: listed.get(ask) ?? "" })));
       const shown = find("#ask", page);
       if (shown) takeChange(shown);
     }
     return reply.status;
   }
-
-  /** What this person has answered here: nobody needs to tell them. */
-  const mineDone = new Set<string>();
 
   function takeChange(shown: HTMLElement): void {
     const ask = current();
@@ -302,8 +295,8 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     const isOpen = shown.dataset["digest"] !== "";
     const typed = typedText(place);
     takeAsk(shown);
-    if (typed !== "" && !mineDone.has(ask)) (find(".flow", place) ?? place).append(typedView(typed));
-    if (!mineDone.has(ask)) lasting(isOpen ? say("changed") : heading.join(": "));
+    if (typed !== "" && !own.isClosed(ask)) (find(".flow", place) ?? place).append(typedView(typed));
+    if (!own.isClosed(ask)) lasting(isOpen ? say("changed") : heading.join(": "));
     if (wasAtWork) place.focus();
   }
 
@@ -326,7 +319,7 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
       changes?.stop();
     } else if (document.hidden) wait(HIDDEN_POLL_MS);
     else if (status === 429 || status >= 500) wait(SLOW_POLL_MS);
-    else wait(changes?.isOpen() === true && ![...givenAtMs.keys()].some(isAnsweredLately) ? FOLLOWED_POLL_MS : POLL_MS);
+    else wait(changes?.isOpen() === true && !own.isAnyLately() ? FOLLOWED_POLL_MS : POLL_MS);
   }
 
   function wait(ms: number): void {
@@ -414,10 +407,10 @@ export function startInbox(main: HTMLElement, asks: HTMLElement, place: HTMLElem
     const ask = current() ?? "";
     // It is no longer this person's to answer, and nobody else did.
     if (isTakenBack) {
-      mineDone.delete(ask);
+      own.reopen(ask);
       return void go(addressOf(ask), ask, { focus: "form", push: false });
     }
-    mineDone.add(ask);
+    own.close(ask);
     goOnFrom(ask);
   });
 

@@ -1,4 +1,5 @@
 /** Asks the server for a page, or sends it a form, without leaving the page. */
+import { onLeft } from "../leaving.ts";
 import { person, tellTime } from "./page.ts";
 
 export interface Loaded {
@@ -15,12 +16,8 @@ export interface Loaded {
 
 const PATIENCE_MS = 20_000;
 
-/** Written by the page on which the person logs out. */
-export const LEFT = "parley-left";
 let hasLeft = false;
-addEventListener("storage", ({ key }) => {
-  if (key === LEFT) hasLeft = true;
-});
+onLeft(() => (hasLeft = true));
 
 /**
  * If the person has logged out on another page, or another person has logged in with this browser, the page is loaded again instead: nobody sees, or keeps, what

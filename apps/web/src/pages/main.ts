@@ -5,7 +5,7 @@ import { countDown, tellZone } from "./clock.ts";
 import { forgetAllDrafts, pruneDrafts, settleDrafts } from "./drafts.ts";
 import { startInbox } from "./inbox.ts";
 import { load } from "./load.ts";
-import { find, make, say } from "./page.ts";
+import { find, findWrong, make, say } from "./page.ts";
 import { sendBeforeLogout, sendOnLeaving } from "./sending.ts";
 import { lasting, messages } from "./toasts.ts";
 import { touchedSince } from "./touched.ts";
@@ -25,11 +25,9 @@ function startQuestion(place: HTMLElement): void {
       // A form that comes back has what was typed, and so has the record.
       const typed = status === 200 || status === 422 ? "" : typedText(place);
       if (status === 401 || !page || !take(page, typed)) return location.reload();
-      const focused = find("[aria-invalid=true]") ?? find("h1");
-      if (focused) {
-        focused.tabIndex = -1;
-        focused.focus();
-      }
+      const focused = findWrong() ?? find("h1");
+      if (focused?.tagName === "H1") focused.tabIndex = -1;
+      focused?.focus();
       if (status === 200 && !find("#ask")) void goOn();
     },
     onOpen: () => undefined,

@@ -1,14 +1,9 @@
-/** Makes many options searchable, and shows that long texts go on. */
+/** Makes many options searchable, and shows that long texts go on until they have been read. */
+import { chooseByLetters, plain } from "../letters.ts";
 import { button, find, findAll, make, say } from "./page.ts";
 
 const MANY = 15;
 const ROWS = 8;
-const LETTERS_MS = 1_000;
-
-/** Letters of any case and accent. */
-function plain(text: string): string {
-  return text.normalize("NFKD").replaceAll(/\p{M}/gu, "").toLocaleLowerCase();
-}
 
 function searchFor(count: number, onType: (wanted: string) => number): HTMLElement {
   const input = make("input", {
@@ -63,45 +58,37 @@ function searchBoxes(choices: HTMLElement): void {
   choices.before(search);
 }
 
-/** Letters choose among radio buttons as they do in a menu: the first whose text begins with what was typed within a second. */
-function chooseByLetters(choices: HTMLElement): void {
-  const labels = findAll<HTMLLabelElement>("label", choices);
-  let typed = "";
-  let last = 0;
-  choices.addEventListener("keydown", (event) => {
-    if (event.key.length !== 1 || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
-    const isWithinWord = typed !== "" && event.timeStamp - last < LETTERS_MS;
-    typed = isWithinWord ? typed + event.key : event.key;
-    last = event.timeStamp;
-    const wanted = plain(typed);
-    const label = wanted.trim() === "" ? undefined : labels.find((each) => plain(each.textContent.trim()).startsWith(wanted));
-    const box = label && find<HTMLInputElement>("input", label);
-    // Otherwise it would be a key of the inbox.
-    if (box || isWithinWord) event.preventDefault();
-    else typed = "";
-    if (!box) return;
-    if (!box.checked) box.click();
-    box.focus();
-  });
-}
-
 export function makeSearchable(within: ParentNode): void {
   for (const choices of findAll("form.question [role=radiogroup] .choices", within)) chooseByLetters(choices);
   for (const select of findAll<HTMLSelectElement>("form.question select", within)) if (select.options.length > MANY) searchSelect(select);
   for (const choices of findAll("form.question .choices", within)) if (choices.children.length > MANY) searchBoxes(choices);
 }
 
-/** A message that is higher than its place ends in a button. */
-export function unfold(within: ParentNode): void {
+/** A message that is higher than its place ends in a button, until the person has come to its end. */
+export function fold(within: ParentNode): void {
   const text = find(".said.long", within);
-  if (!text || text.nextElementSibling?.matches(".more") || text.scrollHeight <= text.clientHeight + 1) return;
-  const more = button(say("more"), () => {
-    text.classList.remove("long");
-    text.removeAttribute("tabindex");
-    more.remove();
-    text.tabIndex = -1;
-    text.focus();
-  });
+  if (!text || text.nextElementSibling?.matches(".more")) return;
+  if (isAtEnd(text)) return text.classList.remove("long");
+  const more = button(say("more"), () => unfold(text));
   more.className = "more";
   text.after(more);
+  text.addEventListener("scroll", () => isAtEnd(text) && (text.dataset["read"] = ""));
+}
+
+function isAtEnd({ scrollTop, clientHeight, scrollHeight }: HTMLElement): boolean {
+  return scrollTop + clientHeight >= scrollHeight - 2;
+}
+
+function unfold(text: HTMLElement): void {
+  text.classList.remove("long");
+  text.nextElementSibling?.remove();
+  text.tabIndex = -1;
+  text.focus();
+}
+
+/** Whether the person has come to the end of the message. If not, all of it is shown now. */
+export function isRead(within: ParentNode): boolean {
+  const text = find(".said.long:not([data-read])", within);
+  if (text) unfold(text);
+  return !text;
 }

@@ -34,6 +34,11 @@ export function findAll<E extends HTMLElement = HTMLElement>(selector: string, w
   return [...within.querySelectorAll<E>(selector)];
 }
 
+/** The first control whose value is not accepted. Of radio buttons, the group says so. */
+export function findWrong(within: ParentNode = document): HTMLElement | undefined {
+  return find("[aria-invalid=true]:not(fieldset), fieldset[aria-invalid=true] input", within);
+}
+
 interface Parts {
   readonly class?: string;
   readonly text?: string;

@@ -6,6 +6,7 @@
  *
  * Sending an answer twice is safe, because the first one counts and the server says so to the second.
  */
+import { onLeaving, othersSent } from "../leaving.ts";
 import { forgetDraft, leaveDraft } from "./drafts.ts";
 import { load, type Loaded } from "./load.ts";
 import { button, find, make, say } from "./page.ts";
@@ -227,6 +228,7 @@ export function sendOnLeaving(): void {
   addEventListener("online", () => {
     for (const each of waiting.values()) if (each.isHeldUp && each.timer !== 0) void send(each);
   });
+  onLeaving(sendNow);
   addEventListener("pagehide", () => {
     // Without a connection, and for more than 64 kB, it fails.
     for (const { url, body } of [...judging, ...unsent()]) fetch(url, { method: "POST", body, keepalive: true }).catch(() => undefined);
@@ -237,15 +239,19 @@ export function sendOnLeaving(): void {
   });
 }
 
-/** Before the person logs out, what they gave is sent: afterwards it would be nobody's. It is waited for, but not for long. */
-export function sendBeforeLogout(event: Event, logout: HTMLFormElement): void {
+/** Undefined if there is nothing to send. */
+function sendNow(): Promise<unknown> | undefined {
   const left = unsent();
-  if (left.length + judging.size === 0) return;
-  event.preventDefault();
+  if (left.length + judging.size === 0) return undefined;
   for (const { timer } of left) clearTimeout(timer);
+  return Promise.all([...left.map(send), ...[...judging].map(({ url, body }) => load(url, { body }))]);
+}
+
+/** Before the person logs out, what they gave is sent, here and on other pages: afterwards it would be nobody's. It is waited for, but not for long. */
+export function sendBeforeLogout(event: Event, logout: HTMLFormElement): void {
+  event.preventDefault();
   const passed = new Promise((resolve) => setTimeout(resolve, LOGOUT_MS));
-  const sent = Promise.all([...left.map(send), ...[...judging].map(({ url, body }) => load(url, { body }))]);
-  void Promise.race([passed, sent]).then(() => {
+  void Promise.race([passed, Promise.all([sendNow(), othersSent()])]).then(() => {
     // The reply may have taken its place.
     if (!logout.isConnected) document.body.append(logout);
     logout.submit();

@@ -1,5 +1,6 @@
 /** Who is logged in with this browser, where people log in: then the page needs no token. */
 import { signal } from "@preact/signals";
+import { othersSent, tellLeft } from "../leaving.ts";
 import { forgetDrafts } from "./drafts.ts";
 import { keepCall, keepPerson, keepPlace, keptPerson } from "./tab-state.ts";
 
@@ -51,11 +52,13 @@ export function logIn(): void {
 }
 
 export async function logOut(): Promise<void> {
+  await othersSent();
   const reply = await fetch("../logout", { method: "POST", body: new URLSearchParams() }).catch(() => undefined);
   // Before another person sits down at this browser.
   if (reply?.ok) {
     forgetDrafts();
     keepCall(undefined);
+    tellLeft();
   }
   location.reload();
 }

@@ -100,6 +100,8 @@ export const asked = computed(() => run.value?.questions.find(({ id }) => !postp
 const TIMELINE_WORKING_MS = 500;
 const TIMELINE_WAITING_MS = 2_500;
 const NOTICES_MAX = 4;
+/** How long a connection holds before it counts as one. */
+const STEADY_MS = 1_000;
 
 let noticeIds = 0;
 let leave: () => void = () => undefined;
@@ -295,6 +297,7 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
   /** Pages that are shown again later, and should then have what was typed. */
   const wentBack = new Set<string>();
   let isCancelled = false;
+  let steady = 0;
 
   const publish = perFrame(() => {
     if (left.signal.aborted) return;
@@ -333,7 +336,12 @@ function follow(name: string, of: Dialect, start: (listener: CallListener) => Ru
       items.push(item);
       publish();
     },
-    connected: (isConnected) => change({ isConnected }),
+    connected(isConnected) {
+      clearTimeout(steady);
+      // Each attempt begins as if it would succeed. What is said would come and go with it.
+      if (isConnected && !state.isConnected) steady = setTimeout(() => change({ isConnected }), STEADY_MS) as unknown as number;
+      else change({ isConnected });
+    },
     keep: (kept) => keepCall(kept && { dialect: of.id, tool: name, state: kept }),
     ended(end) {
       forgetDrafts(draftsOf(state));

@@ -18,7 +18,7 @@ export function CallForm({ tool }: { readonly tool: Tool }) {
   const asked = { message: "", schema: tool.inputSchema, url: undefined };
   const [draft, setDraft] = useState<Draft>(() => keptDraft(place, asked));
   const [problems, setProblems] = useState<Problems>({});
-  // A double click calls once.
+  // A double click calls once. A button that is disabled would lose the focus, which returns there after a question.
   const [isPaused, pause] = usePause(false);
   const inputs = inputsOf(tool.inputSchema);
 
@@ -28,6 +28,7 @@ export function CallForm({ tool }: { readonly tool: Tool }) {
 
   function submit(event: Event): void {
     event.preventDefault();
+    if (isPaused) return;
     const { content, problems: wrong } = contentOf(inputs, draft);
     const found = { ...wrong, ...unreadable(form.current, SCOPE, inputs) };
     setProblems(found);
@@ -53,7 +54,7 @@ export function CallForm({ tool }: { readonly tool: Tool }) {
           onType={(name, typed) => setDraft((before) => Object.fromEntries([...Object.entries(before), [name, typed]]))}
         />
         <div>
-          <button type="submit" class="primary" disabled={isPaused}>
+          <button type="submit" class="primary" aria-disabled={isPaused}>
             {filled(TEXTS.run, { tool: tool.name })}
           </button>
         </div>

@@ -1,9 +1,10 @@
 /** Renders the control of each field, chosen by its schema. */
 import type { Choice } from "@parley/core/form";
 import { useState } from "preact/hooks";
-import { type Draft, type Input, noteOf, type Problems, type Typed, untouched } from "../../form/inputs.ts";
+import { type Draft, fewChoices, type Input, noteOf, type Problems, type Typed, untouched } from "../../form/inputs.ts";
 import { filled } from "../../texts/words.ts";
 import { count, described, fieldTexts, said } from "../language.ts";
+import { chooseByLetters } from "../letters.ts";
 
 export interface FieldsProps {
   /** Makes ids of controls unique on the page. */
@@ -65,14 +66,19 @@ function Field(props: FieldProps) {
     "aria-invalid": problem === undefined ? undefined : ("true" as const),
     "aria-required": isRequired,
   };
-  if (control === "checks") {
+  const { yes, no, empty: none } = fieldTexts();
+  const few = fewChoices(input, { yes, no, none, titleOf });
+  if (few || control === "checks") {
+    const group = few
+      ? { ...common, role: "radiogroup" as const }
+      : { id, "aria-describedby": describedBy, "data-invalid": problem !== undefined };
     return (
-      <fieldset class="field" id={id} aria-describedby={describedBy} data-invalid={problem !== undefined} tabIndex={-1}>
+      <fieldset {...group} class="field" tabIndex={-1}>
         <legend dir="auto">
           {label}
           {!isRequired && <Optional />}
         </legend>
-        <Checks {...props} />
+        {few ? <Radios {...props} few={few} /> : <Checks {...props} />}
         {below}
       </fieldset>
     );
@@ -138,14 +144,6 @@ function Control({ input, typed, onType, common }: FieldProps & { readonly commo
           onInput={type}
         />
       );
-    case "tristate":
-      return (
-        <select {...common} value={text} onChange={type}>
-          <option value="">–</option>
-          <option value="true">{fieldTexts().yes}</option>
-          <option value="false">{fieldTexts().no}</option>
-        </select>
-      );
     case "select":
       return (
         <select {...common} value={text} onChange={type}>
@@ -190,6 +188,19 @@ function Control({ input, typed, onType, common }: FieldProps & { readonly commo
 /** A choice may be the empty string, with no title. */
 function titleOf({ value, title = value }: Choice): string {
   return title.trim() === "" ? fieldTexts().blank : title;
+}
+
+function Radios({ id, typed, onType, few }: FieldProps & { readonly few: readonly (readonly [value: string, title: string])[] }) {
+  return (
+    <div class="checks" ref={chooseByLetters}>
+      {few.map(([value, title]) => (
+        <label key={value} class="check" for={`${id}-${value}`}>
+          <input id={`${id}-${value}`} type="radio" name={id} checked={typed === value} onChange={() => onType(value)} />
+          <span dir="auto">{title}</span>
+        </label>
+      ))}
+    </div>
+  );
 }
 
 const SEARCHED_FROM = 12;
@@ -260,7 +271,10 @@ export function unreadable(form: HTMLElement | null, scope: string, inputs: read
   return Object.fromEntries(problems);
 }
 
+/** Of several that are shown at once, the first can be chosen at once. */
+const WRONG = '[aria-invalid="true"]:not(fieldset), fieldset[aria-invalid="true"] input, [data-invalid="true"]';
+
 /** Focuses the first control with a problem, so that screen readers announce it. */
 export function focusProblem(form: HTMLElement | null): void {
-  requestAnimationFrame(() => form?.querySelector<HTMLElement>('[aria-invalid="true"], [data-invalid="true"]')?.focus());
+  requestAnimationFrame(() => form?.querySelector<HTMLElement>(WRONG)?.focus());
 }

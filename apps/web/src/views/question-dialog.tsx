@@ -1,5 +1,4 @@
 /** Shows a question as an MCP client does: a form, or a page to visit. The person answers, declines, cancels or postpones it. */
-import { asShown } from "@parley/core/form";
 import { ownWords } from "@parley/core/own-words";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, problemsIn, type Problems } from "../../form/inputs.ts";
@@ -10,10 +9,11 @@ import type { Question, Reply } from "../mcp/types.ts";
 import { TEXTS } from "../play-texts.ts";
 import { keepDraft, keptDraft } from "../run/drafts.ts";
 import { logIn } from "../run/account.ts";
-import { answer, postpone, postponeAll, usesLogin, wantsToken } from "../run/playground.ts";
+import { answer, postpone, postponeAll, run, usesLogin, wantsToken } from "../run/playground.ts";
 import { hasNextPage, isWayBack } from "../wizard.ts";
 import { Fields, focusProblem, unreadable } from "./fields.tsx";
 import { Said } from "./texts.tsx";
+import { useModal } from "./use-modal.ts";
 import { submitOnce, usePause } from "./use-pause.ts";
 
 export interface QuestionDialogProps {
@@ -40,19 +40,16 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
   const [isSending, setSending] = useState(false);
   const [isPaused] = usePause(true);
   const isDisabled = isSending || isPaused;
-  const inputs = question.schema ? inputsOf(question.schema).map((input) => asShown(input, question.hints ?? {})) : [];
+  const inputs = question.schema ? inputsOf(question.schema, question.hints) : [];
   // Some dialects report problems in the message, others by field. Show them once.
   const problem = banner ?? (Object.keys(problems).length === 0 ? problemIn(question.message) : undefined);
 
+  useModal(dialog);
   useEffect(() => {
-    const shown = dialog.current;
-    shown?.showModal();
     // Focus the first field. For a page, focus the title, so that a key pressed by accident does not open the page.
-    (shown?.querySelector<HTMLElement>(".fields :is(input, select, textarea)") ?? title.current)?.focus();
+    (dialog.current?.querySelector<HTMLElement>(".fields :is(input, select, textarea)") ?? title.current)?.focus();
     // Of a form that is asked again, the first with a problem.
     focusProblem(form.current);
-    // The focus returns to where it was.
-    return () => shown?.close();
   }, []);
 
   useLayoutEffect(() => {
@@ -152,6 +149,11 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
           <Page url={question.url} isDisabled={isDisabled} onOpen={() => void send({ action: "accept" })} />
         )}
         <footer class="dialog-foot">
+          {run.value?.isConnected === false && !wantsToken.value && (
+            <p class="banner" role="alert">
+              {TEXTS.awayAsked}
+            </p>
+          )}
           <button type="button" class="plain" disabled={isDisabled} onClick={() => void send({ action: "cancel" })}>
             {TEXTS.cancel}
           </button>

@@ -17,6 +17,7 @@ import { ActivityPanel } from "./activity-panel.tsx";
 import { Result } from "./result.tsx";
 import { Copy } from "./texts.tsx";
 import { TimelinePanel } from "./timeline-panel.tsx";
+import { comeBackTo } from "./use-modal.ts";
 
 export function RunPanel({ run }: { readonly run: Run }) {
   const { activity, status, end, isConnected, message, questions, taskId, dialect } = run;
@@ -29,7 +30,7 @@ export function RunPanel({ run }: { readonly run: Run }) {
     <div class="run">
       <section class="panel now" aria-label={filled(TEXTS.callOf, { tool: run.tool })}>
         <header class="panel-head">
-          <h2>
+          <h2 tabIndex={-1}>
             <bdi>{run.tool}</bdi>
           </h2>
           <span class={`status ${problem === undefined ? status : "away"}`} role="status">
@@ -61,7 +62,7 @@ export function RunPanel({ run }: { readonly run: Run }) {
           </div>
         )}
         {isRunning && thinking && <p class="thinking">{TEXTS.thinking}</p>}
-        {message !== undefined && (
+        {message !== undefined && end?.type !== "error" && (
           <p class="status-message" dir="auto">
             {message.slice(0, 2_000)}
           </p>
@@ -72,7 +73,11 @@ export function RunPanel({ run }: { readonly run: Run }) {
               <li key={question.id}>
                 <span dir="auto">{wordsOf(question.message).slice(0, 140)}</span>
                 {(asked.value?.id !== question.id || postponed.value.has(question.id)) && (
-                  <button type="button" class="plain" onClick={() => reopenQuestion(question)}>
+                  <button
+                    type="button"
+                    class="plain"
+                    onClick={({ currentTarget }) => (comeBackTo(currentTarget), reopenQuestion(question))}
+                  >
                     {TEXTS.answerIt}
                   </button>
                 )}

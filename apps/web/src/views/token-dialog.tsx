@@ -1,16 +1,13 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { TEXTS } from "../play-texts.ts";
 import { setToken, token } from "../run/playground.ts";
+import { useModal } from "./use-modal.ts";
 
 export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState(token.value);
 
-  useEffect(() => {
-    const shown = dialog.current;
-    shown?.showModal();
-    return () => shown?.close();
-  }, []);
+  useModal(dialog);
 
   function submit(event: Event): void {
     event.preventDefault();

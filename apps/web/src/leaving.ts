@@ -1,0 +1,57 @@
+/**
+ * A person logs out on one page of their browser. The others hear of it: before, so that they send what the person gave there in the last seconds, and
+ * afterwards, so that they show nothing of theirs any more.
+ *
+ *   leaving ──▶ each other page: sending … sent ──▶ the login ends ──▶ left
+ *
+ * What is told goes through the browser's storage. Where that is forbidden, nobody hears.
+ */
+const LEAVING = "parley-leaving";
+const SENDING = "parley-sending:";
+const LEFT = "parley-left";
+/** For a page in the background to hear. */
+const HEARD_MS = 200;
+const PATIENCE_MS = 3_000;
+
+function tell(key: string): void {
+  try {
+    localStorage.setItem(key, "");
+    localStorage.removeItem(key);
+  } catch {
+    // Storage may be full, or forbidden.
+  }
+}
+
+function onTold(key: string, act: () => void): void {
+  addEventListener("storage", (event) => event.key === key && event.newValue !== null && act());
+}
+
+export function tellLeft(): void {
+  tell(LEFT);
+}
+
+export function onLeft(act: () => void): void {
+  onTold(LEFT, act);
+}
+
+/** `send`: sends what the person gave here. Undefined if there is nothing. */
+export function onLeaving(send: () => Promise<unknown> | undefined): void {
+  onTold(LEAVING, () => {
+    const sent = send();
+    const mine = `${SENDING}${Math.random()}`;
+    if (!sent) return;
+    localStorage.setItem(mine, "");
+    void sent.finally(() => localStorage.removeItem(mine));
+  });
+}
+
+/** Resolves when the other pages have sent what they have. They are waited for, but not for long. */
+export async function othersSent(): Promise<void> {
+  const sending = () => Object.keys(localStorage).filter((key) => key.startsWith(SENDING));
+  const untilMs = performance.now() + PATIENCE_MS;
+  tell(LEAVING);
+  do await new Promise((resolve) => setTimeout(resolve, HEARD_MS));
+  while (sending().length > 0 && performance.now() < untilMs);
+  // Of a page that was closed meanwhile.
+  for (const key of sending()) localStorage.removeItem(key);
+}
