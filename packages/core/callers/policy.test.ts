@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Caller } from "./caller.ts";
 import { callerNamed } from "./caller.fixture.ts";
-import { type Action, may, viewOf } from "./policy.ts";
+import { type Action, grantOwnerOf, may, seenByAsked, viewOf } from "./policy.ts";
 import type { Ask, Audience, Task } from "../task.ts";
 
 const TENANTS = [undefined, "acme", "umbrella"] as const;
@@ -132,6 +132,42 @@ describe("the view of a caller", () => {
     expect(late.askedAtMs - seen("pay#test")!.createdAtMs).toBeLessThan(50);
   });
 
+  test("dates a test of theirs shortly before its first question, as a call", () => {
+    const [first, second] = [
+      { ...finance, askedAtMs: 600_017 },
+      { ...finance, key: "second", askedAtMs: 700_000 },
+    ];
+    const testing = { ...asking, call: { ...asking.call, name: "pay#test" } };
+    const seen = (asks: readonly Ask[]) => seenByAsked({ ...testing, asks }, []).call.createdAtMs;
+    expect([seen([second, first]), seen([])]).toEqual([599_995, 0]);
+  });
+
+  test("does not ask those again who have agreed to visit a page", () => {
+    const visiting = [{ ...own, agreed: true }, finance] as const;
+    expect(viewOf(PEOPLE.owner, task(visiting))).toEqual({ ...task(visiting), asks: [], asksOfOthers: visiting });
+    const agreed = [{ ...finance, agreed: true }, bobs] as const;
+    expect(viewOf(PEOPLE["in the group"], task(agreed))).toMatchObject({ asks: [] });
+    expect(viewOf(PEOPLE["in the group"], task(agreed))).not.toHaveProperty("asksOfOthers");
+  });
+
+  test("shows apart what needs an answer through another door", () => {
+    const request = { type: "form", message: "?", schema: {}, about: { assurance: { by: "login" } } } as const;
+    const guarded = { ...finance, request };
+    const member = PEOPLE["in the group"];
+    expect(viewOf(member, task([guarded]))).toMatchObject({ asks: [], asksOfOthers: [{ ...guarded, elsewhere: true }] });
+    const onPage: Caller = { ...member, assurance: "login" };
+    expect(viewOf(onPage, task([guarded]))?.asks).toEqual([guarded]);
+    // To those who need not answer it the door says nothing.
+    expect(viewOf(PEOPLE.owner, task([guarded]))).toMatchObject({ asks: [], asksOfOthers: [guarded] });
+    expect(viewOf(PEOPLE.owner, task([guarded]))?.asksOfOthers?.[0]).not.toHaveProperty("elsewhere");
+  });
+
+  test("counts acceptances beside questions to one person alone", () => {
+    const several = { ...finance, audience: { to: { groups: ["finance"] }, quorum: 2 }, accepted: { revision: 1, acceptances: [] } } as Ask;
+    const shown = viewOf(PEOPLE["owner in finance"], task([own, several]))?.asks;
+    expect(shown).toMatchObject([own, { tally: { accepted: 0, mine: false } }]);
+  });
+
   test("shows how many have accepted and not what they said, and does not ask those again who have accepted", () => {
     const accepted = { revision: 7, acceptances: [{ by: "eve", content: { note: "secret of eve" }, atMs: 1 }] };
     const audience: Audience = { to: { groups: ["finance"] }, quorum: 3 };
@@ -154,4 +190,12 @@ describe("the view of a caller", () => {
     expect(viewOf(PEOPLE["of the same tenant"], asking)).toBeUndefined();
     expect(viewOf({ ...PEOPLE.owner, tenant: "acme" }, asking)).toBeUndefined();
   });
+});
+
+test.each([
+  ["of a person", callerNamed("ada", { tenant: "acme" }), { principal: "ada", tenant: "acme" }],
+  ["of everyone", callerNamed("anonymous"), undefined],
+  ["of those who are not told apart", { ...callerNamed("ada"), authenticatedBy: "nobody" } as Caller, undefined],
+])("kept grants are those %s", (_, caller, owner) => {
+  expect(grantOwnerOf(caller)).toEqual(owner);
 });

@@ -1679,6 +1679,42 @@ test("what a branch awaits itself is no lock, also if it comes first in a race t
   expect(await run()).toMatchObject({ type: "returned", result: { done: saved("a", "b") } });
 });
 
+test("code that was let through by an effect before is no lock, also if that settles out of turn", async () => {
+  const { task, run } = create({
+    latencies: [],
+    handler: async ({ effects, run: number, save }) => {
+      const { promise: opened, resolve: open } = Promise.withResolvers<void>();
+      const branches = {
+        a: async () => {
+          await wait(1);
+          await new Promise<void>((proceed) => void setTimeout(proceed, number === 2 ? 150 : 1));
+        },
+        b: async () => {
+          await wait(20);
+          await effects.step("open", () => 1);
+          open();
+        },
+        c: async () => {
+          await wait(1);
+          await opened;
+        },
+      };
+      return await Promise.all(
+        Object.entries(branches).map(([name, work]) =>
+          effects.branch(name, async () => {
+            await work();
+            return await save(name);
+          }),
+        ),
+      );
+    },
+  });
+  expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "go" }] });
+  expect(await task.run()).toMatchObject({ type: "parked", isAgain: true });
+  task.answer("go", accept(1));
+  expect(await run()).toMatchObject({ type: "returned", result: { done: saved(...ITEMS) } });
+});
+
 /** In the second run, `a` reads for `slowMs`, so that `b` and `c` settle out of turn. `late`: what they do then. */
 function slowOnce(slowMs: number, late: (effects: Effects, item: string) => void): Handler {
   return async ({ effects, run: number }) =>
