@@ -20,3 +20,11 @@ describe("a text of a tool or a person on a page", () => {
     expect(markup`<input value="${"a\u200F<b"}">${"a\u200F<b"}`.text).toBe('<input value="a\u200F&lt;b">a&lt;b');
   });
 });
+
+test("a text ends no attribute and no element, in a value of a form neither", () => {
+  const hostile = `"'&<>`;
+  const safe = "&quot;&#39;&amp;&lt;&gt;";
+  expect(markup`<a title="${hostile}">${hostile}</a><input value="${hostile}">`.text).toBe(
+    `<a title="${safe}">${safe}</a><input value="${safe}">`,
+  );
+});
