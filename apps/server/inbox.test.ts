@@ -29,14 +29,16 @@ const asks = (name: string, title?: string, { schema = z.object({ ok: z.boolean(
       dueMs: z.number().optional(),
       mayHandOn: z.boolean().default(false),
       leads: z.string().optional(),
+      needsLogin: z.boolean().default(false),
     }),
-    async run({ message, group, timeout, priority, dueMs, mayHandOn, leads }, ctx) {
+    async run({ message, group, timeout, priority, dueMs, mayHandOn, leads, needsLogin }, ctx) {
       const options = {
         message,
         timeout: timeout as "2 days",
         priority,
         ...(mayHandOn && { allow: ["delegate" as const, "askBack" as const, "pause" as const] }),
         ...(dueMs !== undefined && { due: dueMs }),
+        ...(needsLogin && { assurance: "login" as const }),
         ...(group !== undefined && { to: { groups: [group] } }),
         ...(leads !== undefined && {
           remind: ["1 hour", "2 hours"] as const,
@@ -61,7 +63,8 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = { bob: ["finance"], 
 const visitors: Visitors = {
   authenticate: ({ headers }) => {
     const name = String(headers["x-principal"] ?? "ann");
-    return callerNamed(name, { groups: GROUPS[name] ?? [] });
+    const login = headers["x-login"] === undefined ? {} : { assurance: "login" as const, login: {} };
+    return callerNamed(name, { groups: GROUPS[name] ?? [], ...login });
   },
   ticket: undefined,
 };
@@ -564,6 +567,58 @@ describe("several questions", () => {
     const many = batchOf(Array.from({ length: BATCH_MAX + 20 }, (_, at) => `0-${at}`));
     expect(apart((await open(many, "bob")).text)).toHaveLength(BATCH_MAX);
     expect((await open("?batch=x&batch=%00/%00&batch[]=1", "bob")).status).toBe(200);
+  });
+
+  test("are none of them answered unless each was shown to this person, as it is", async () => {
+    const { open, taskIds, there, services } = await asked(SIX);
+    const { text } = await open(batchOf(taskIds.slice(0, 3)), "bob");
+    const tokenIn = (page: string) => hiddenIn(page).find(([name]) => name === "token")?.[1] ?? "";
+    const [ofCarol, ofShip] = [await open(batchOf(taskIds.slice(0, 3)), "carol"), await open(batchOf(taskIds.slice(3, 4)), "bob")];
+    const token = tokenIn(text);
+    for (const [name, value] of [
+      ["token", ""],
+      ["token", "x".repeat(22)],
+      ["token", `${token}=`],
+      ["token", token.slice(1)],
+      ["token", tokenIn(ofCarol.text)],
+      ["token", tokenIn(ofShip.text)],
+      ["shown", "another question"],
+      ["shown", ""],
+    ] as const) {
+      for (const at of [0, 1, 2]) {
+        let index = 0;
+        const changed = text.replaceAll(
+          new RegExp(`(name="${name}" value=")([^"]*)`, "g"),
+          (_, before: string, given: string) => `${before}${index++ === at ? value : given}`,
+        );
+        expect(changed).not.toBe(text);
+        const { status, receipts } = await sendBatch(there, changed, "bob", [["action", "yes"]]);
+        expect([status, receipts], `${name} ${at}: ${value}`).toEqual([409, []]);
+      }
+    }
+    for (const taskId of taskIds) expect((await services.store.load(taskId))?.status).toBe("input_required");
+    expect((await sendBatch(there, text, "bob", [["action", "yes"]])).receipts).toHaveLength(3);
+  });
+
+  test("are answered without those that need another login, which say so and stay open, also if it has ended since they were shown", async () => {
+    const pay = (message: string, needsLogin = false) => ["pay", { message, group: "finance", needsLogin }] as const;
+    const all = await asked([pay("Pay 1?"), pay("Pay 2?", true), pay("Pay 3?")]);
+    const { open, taskIds, there, services } = all;
+    const before = await open(batchOf(taskIds), "bob");
+    expect([named(before.text), apart(before.text)]).toEqual([["Pay 1?", "Pay 3?"], ["Pay 2?: needs another login: open it"]]);
+    const { text } = await open(batchOf(taskIds), "bob", { "x-login": "1" });
+    expect([named(text), apart(text)]).toEqual([["Pay 1?", "Pay 2?", "Pay 3?"], []]);
+    const left = await open(batchOf([taskIds[1] ?? ""]), "bob", { "x-login": "1" });
+    for (const action of ["yes", "decline"]) {
+      const { receipts, body } = await sendBatch(there, left.text, "bob", [["action", action]]);
+      expect([receipts, body]).toEqual([["Pay 2? needs another login: open it"], expect.stringContaining("0 of 1 answers counted.")]);
+    }
+    const { receipts, body } = await sendBatch(there, text, "bob", [["action", "yes"]]);
+    expect(receipts).toEqual(["Pay 1? counted", "Pay 3? counted", "Pay 2? needs another login: open it"]);
+    expect(body).toContain("2 of 3 answers counted.");
+    expect((await services.store.load(taskIds[1] ?? ""))?.status).toBe("input_required");
+    expect((await sendBatch(there, left.text, "bob", [["action", "yes"]], { "x-login": "1" })).receipts).toEqual(["Pay 2? counted"]);
+    expect(await outcomeOf(all, taskIds[1])).toContain("true");
   });
 
   test("that do not fit the answer stay open, and the form comes back filled in", async () => {
