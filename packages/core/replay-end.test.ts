@@ -127,6 +127,15 @@ describe("a run that is stuck", () => {
     expect(end).toMatchObject({ type: "diverged", error: { data: { recorded: "step:two, ask:go (not called again)" } } });
   });
 
+  test("has its ordinary patience while it waits for ctx alone, also if the recorded call was made after an await of something outside", async () => {
+    const stuck = await changed(async ({ step }) => ({ ...((await step("new", () => 1)) as object) }), 10);
+    stuck.task.journal.clear();
+    stuck.task.journal.set("step:own", { digest: "", calledAt: "0o", outcome: { type: "begun" } });
+    const { end, lookedMs } = await looks(stuck);
+    expect(end).toMatchObject({ type: "diverged", error: { data: { recorded: "step:own (not called again)" } } });
+    expect(lookedMs).toEqual([10]);
+  });
+
   test("waits indefinitely for a call after an await of something outside ctx, and says so when it is stopped", async () => {
     const late = async ({ step }: Effects) => {
       await systemClock.idle();

@@ -36,13 +36,13 @@ export interface Course {
 /** An effect that has settled out of turn. */
 export interface OutOfTurn {
   readonly place: number;
-  /** Promises of the code that had waited for it by itself, as far as they are known. */
-  readonly awaitedBy: ReadonlySet<object>;
+  /** Whether the code with that owner may have gone on by itself (line.ts). */
+  readonly goesOnByItself: (owner: object) => boolean;
 }
 
 export interface CourseOptions {
   readonly clock: Pick<Clock, "afterMicrotasks" | "idle">;
-  readonly line: Pick<Line, "drain" | "drained" | "whatAwaits">;
+  readonly line: Pick<Line, "drain" | "drained" | "goesOnByItself">;
   /** Called at the end of every drain. */
   readonly drained: () => void;
 }
@@ -82,7 +82,7 @@ export function createCourse({ clock, line, drained }: CourseOptions): Course {
     },
     settleOutOfTurn: ({ place, promise }: { readonly place: number; readonly promise: object }, settle: () => void) =>
       drain(() => {
-        outOfTurn = { place, awaitedBy: line.whatAwaits(promise) };
+        outOfTurn = { place, goesOnByItself: line.goesOnByItself(promise) };
         settle();
       }),
     outOfTurn: () => outOfTurn,

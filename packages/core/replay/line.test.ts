@@ -1652,7 +1652,23 @@ test("a lock that is held over an answered question in the replay alone is refus
   });
 });
 
-test("what a branch awaits itself is no lock, also if it comes first in a race that it lost before", async () => {
+/** What a branch does once its race is decided. */
+const AFTER_RACE: Readonly<Record<string, (save: Given["save"], item: string) => Promise<unknown>>> = {
+  "calls a step": (save, item) => save(item),
+  "calls a function that looks into a cache first": async (save, item) => {
+    await Promise.resolve();
+    return await save(item);
+  },
+  "calls several of these beside each other": async (save, item) => {
+    const fromCache = async () => {
+      await Promise.resolve();
+      return await save(item);
+    };
+    return (await Promise.all([fromCache(), Promise.resolve()]))[0];
+  },
+};
+
+test.each(Object.entries(AFTER_RACE))("what a branch awaits itself in a race that it lost before is no lock: it %s", async (_, after) => {
   const { task, run } = create({
     latencies: [],
     handler: async ({ effects, run: number, save }) =>
@@ -1664,7 +1680,7 @@ test("what a branch awaits itself is no lock, also if it comes first in a race t
               if (number === 3) await new Promise<void>((proceed) => void setTimeout(proceed, 150));
             };
             await Promise.race([confirm({ effects } as Given), poll()]);
-            return await save(item);
+            return await after(save, item);
           }),
         ),
       ),
@@ -1677,6 +1693,33 @@ test("what a branch awaits itself is no lock, also if it comes first in a race t
   expect(await task.run()).toMatchObject({ type: "parked", isAgain: true });
   task.answer("go", accept(1));
   expect(await run()).toMatchObject({ type: "returned", result: { done: saved("a", "b") } });
+});
+
+test("code that other code lets through in a race that it lost before is no lock", async () => {
+  const { task, run } = create({
+    latencies: [],
+    handler: async ({ effects, run: number, save }) => {
+      const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
+      const poll = async () => {
+        await Promise.resolve();
+        if (number === 2) await wait(1);
+        if (number === 2) await new Promise<void>((proceed) => void setTimeout(proceed, 150));
+      };
+      const untilStopped = effects.branch("a", async () => {
+        await confirm({ effects } as Given);
+        stop();
+      });
+      const polled = effects.branch("b", async () => {
+        await Promise.race([stopped, poll()]);
+        return await save("b");
+      });
+      return [await polled, await untilStopped];
+    },
+  });
+  expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "a/confirm" }] });
+  task.answer("a/confirm", accept(1));
+  expect(await task.run()).toMatchObject({ type: "parked", isAgain: true });
+  expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "go" }] });
 });
 
 test("code that was let through by an effect before is no lock, also if that settles out of turn", async () => {

@@ -36,6 +36,7 @@ import {
   type Item,
   type LineState,
   type List,
+  type Mark,
   Marked,
   nextId,
   type Position,
@@ -63,8 +64,11 @@ export interface Line {
   awaitsOutside(): boolean;
   /** The same of any function that has begun, also of one that no flow awaits. */
   hasOutsideBeside(): boolean;
-  /** What waits for the promise, directly or through others. Empty if it is not known. */
-  whatAwaits(promise: object): ReadonlySet<object>;
+  /**
+   * To be asked before an effect with that promise settles: tells then of code, by its owner, whether it may have gone on by itself in this drain. It has
+   * if it awaited the effect, directly or through others, or in a race, which other code may have decided although it need not.
+   */
+  goesOnByItself(promise: object): (owner: object) => boolean;
   /** Whether any code waits at a gate (L5). Unknown, and so false, unless the line is traced. */
   isAtGate(): boolean;
   /** The code is followed no longer. */
@@ -116,18 +120,31 @@ function leadsTo(owner: object | undefined, root: object | undefined, way: strin
   return false;
 }
 
-/** What waits for the promise, directly or through others. */
-function allThatAwait(promise: object): ReadonlySet<object> {
+/** The promises, and what waits for them, directly or through others. `since`: what is older than that settlement is where it ends. */
+function allThatAwait(promises: readonly object[], since = Number.NEGATIVE_INFINITY): ReadonlySet<object> {
   const known = new Set<object>();
-  const open = [promise];
+  const open = [...promises];
   for (let at = open.pop(); at && known.size < WALK_MAX; at = open.pop()) {
     if (known.has(at)) continue;
     known.add(at);
-    const { waiters = [], items = [] } = Marked.of(at) ?? {};
+    const { created, waiters = [], items = [] } = Marked.of(at) ?? {};
+    if (created && created.epoch < since) continue;
     for (const waiter of waiters) if (Marked.of(waiter)?.blockedOn === at) open.push(waiter);
     for (const { group } of items) open.push(group.result);
   }
   return known;
+}
+
+/** The race or any that the promise waits for, if it does. */
+function raceOf(promise: object): object | undefined {
+  const known = new Set<object>();
+  for (let at: object | undefined = promise; at && !known.has(at);) {
+    known.add(at);
+    const mark: Mark | undefined = Marked.of(at);
+    if (mark?.group?.isRace && mark.group.result === at) return at;
+    at = mark?.blockedOn;
+  }
+  return undefined;
 }
 
 export const NO_ITEM: Item = { functions: new Set(), list: undefined };
@@ -353,7 +370,12 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
       const known = new Set<object>();
       return [...line.begun].some((promise) => waitsOutside(promise, known));
     },
-    whatAwaits: allThatAwait,
+    goesOnByItself(promise) {
+      const races = [...line.begun].flatMap((each) => raceOf(each) ?? []);
+      const known = allThatAwait([promise, ...races]);
+      // Functions that it has begun in this drain belong to what awaits them.
+      return (owner) => [...allThatAwait([owner], line.settled)].some((each) => known.has(each));
+    },
     isAtGate: () => line.gates.size > 0,
     end() {
       line.isTraced = false;
@@ -385,7 +407,7 @@ export function createSequentialLine(): Line {
     enterCall: (_branch, _within, call) => call(),
     awaitsOutside: () => true,
     hasOutsideBeside: () => true,
-    whatAwaits: () => new Set(),
+    goesOnByItself: () => () => true,
     isAtGate: () => false,
     end: () => undefined,
   };

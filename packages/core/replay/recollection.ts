@@ -25,8 +25,8 @@
  *   C5  A record that matches in everything but the digest is a divergence (I4).
  *   C6  A call that has its turn when code beside it lets it through, as with a lock or a queue, is refused if what was awaited outside ctx may
  *       decide about the order: another item may come first in another run, and waits for this one (L5). If nobody had to wait when the calls
- *       were recorded, replay finds out by letting an effect settle out of turn (at-rest.ts): a call that comes at once, of code that has not
- *       awaited the effect itself as in a race, had waited for the code that did.
+ *       were recorded, replay finds out by letting an effect settle out of turn (at-rest.ts): a call that comes at once, of code that has awaited
+ *       neither the effect itself nor any race, had waited for the code that did.
  */
 import { callSite, type CallSite } from "./call-site.ts";
 import { ParleyError } from "../errors.ts";
@@ -253,10 +253,10 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     throw error;
   }
 
-  /** Whether a call was made before an effect settled, and now comes of it, although its code has not waited for the effect by itself (C6). */
+  /** Whether a call was made before an effect settled, and now comes of it, although its code could not go on by itself (C6). */
   function hasWaitedForOther({ outOfTurn, at: { owner } }: Made, recordedAt: CalledAt): boolean {
     if (!outOfTurn || !owner) return false;
-    return settledBefore(recordedAt) < outOfTurn.place && !outOfTurn.awaitedBy.has(owner);
+    return settledBefore(recordedAt) < outOfTurn.place && !outOfTurn.goesOnByItself(owner);
   }
 
   function begin(kind: CalledKind, name: string, promise?: object): Begun {
