@@ -62,6 +62,18 @@ test.each([
   expect(event.type === "required" && event.task?.message).toBe(expected);
 });
 
+test.each([
+  [undefined, 0, undefined],
+  [{ "parley/waits": true }, 0, 0],
+  [{ "parley/waits": true }, 5, 5],
+  [{ "parley/waits": "yes" }, 0, undefined],
+  // Otherwise its people would have their whole time in each of its calls.
+  [undefined, 5, 5],
+])("a call that is handed over says how long people were waited for, by its %j and its progress: %j", (_meta, waitedMs, expected) => {
+  const event = required({ requestState: "s", ...(_meta && { _meta }) }, { ...judging, waitedMs: () => waitedMs });
+  expect(event).toEqual({ type: "required", questions: [], state: "s", ...(expected !== undefined && { waitedMs: expected }) });
+});
+
 test("a result of an unknown kind is invalid, whether the client or the gateway notices it", () => {
   const invalid = { type: "invalid", message: "answered with a result that MCP does not allow" };
   expect(completed({ resultType: "future", content: [] })).toEqual(invalid);

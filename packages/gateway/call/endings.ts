@@ -81,7 +81,8 @@ export function required({ inputRequests = {}, requestState, _meta }: Required, 
         id,
       }),
     );
-    const isWaiting = taskMeta.parse(_meta) !== undefined;
+    // Also if it says only in its progress that it waits: this was no time in which it worked.
+    const isWaiting = taskMeta.parse(_meta) !== undefined || waitedMs() > 0;
     return {
       type: "required",
       questions,

@@ -230,7 +230,8 @@ async function nextEvent(
       given,
       signal,
       report: effects.report,
-      onWaits: (waits) => statuses.report(waits ? { ...(waits.message !== undefined && { message: waits.message }), isWaiting: true } : {}),
+      onWaits: (waits) =>
+        waits ? statuses.report({ ...(waits.message !== undefined && { message: waits.message }), isWaiting: true }) : statuses.works(),
     });
     if (event.type !== "result") return event;
     // The task ends with this event. Both are one write, because nothing is done in between.
@@ -408,6 +409,8 @@ function createVisits(effects: Effects): Visits {
 
 interface Statuses {
   report(status: Pick<FollowedTask, "message" | "isWaiting">): void;
+  /** It waits for people no more. An earlier run may have said that it does. */
+  works(): void;
 }
 
 /** The status of the upstream's task becomes that of the caller's. That it waits for people is said with it: there may be a gateway in front of this one. */
@@ -415,17 +418,21 @@ function createStatuses(effects: Effects, { name }: Upstream): Statuses {
   let said: string | undefined;
   let waitsFor: string | undefined;
   let shown: string | undefined;
+  /** Whatever a server says of itself, only `_meta` of its messages says that it waits. */
+  const ofWork = () => (isWaitingBehind(said) ? `${name}: ${said}` : (said ?? `${name} is working.`));
+  function show(status: string): void {
+    if (status === shown) return;
+    shown = status;
+    effects.status(status);
+  }
   return {
     report({ message, isWaiting }) {
       if (isWaiting) waitsFor = message ?? waitsFor;
       else said = message ?? said;
-      // Whatever a server says of itself, only `_meta` of its messages says that it waits.
-      const works = isWaitingBehind(said) ? `${name}: ${said}` : (said ?? (shown === undefined ? undefined : `${name} is working.`));
-      const status = isWaiting ? waitingBehind(name, waitsFor ?? said) : works;
-      if (status === undefined || status === shown) return;
-      shown = status;
-      effects.status(status);
+      if (isWaiting) show(waitingBehind(name, waitsFor ?? said));
+      else if (said !== undefined || shown !== undefined) show(ofWork());
     },
+    works: () => show(ofWork()),
   };
 }
 

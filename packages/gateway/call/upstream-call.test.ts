@@ -142,6 +142,18 @@ describe("an upstream that waits for people whom only it can ask", () => {
       people,
       expect.any(Array) as never,
     ],
+    [
+      "says again and again that it does so no more",
+      [Array.from({ length: 30 }, () => [150, waits(false)] as [number, object])],
+      worked,
+      [false],
+    ],
+    [
+      "says in turns that it does and does not, for longer than its people have, which no more time to work follows",
+      [Array.from({ length: 5_000 }, (_, at) => [150, waits(at % 2 === 0)] as [number, object])],
+      people,
+      expect.any(Array) as never,
+    ],
     ["only says so in words", [[[100, { message: "Waiting for people" }], [101]]], worked, []],
     ["says it in no way that is known", [[[100, waits("yes", 7)], [101]]], worked, []],
   ])("and %s", async (_what, given, event, told) => {
@@ -155,6 +167,20 @@ describe("an upstream that waits for people whom only it can ask", () => {
       [1, { message: "half" }],
     ]);
     expect(seen.reported).toEqual([{ type: "progress", progress: 1, message: "half" }]);
+  });
+
+  test("waits for them no more once it asks the caller", async () => {
+    const told: unknown[] = [];
+    const behave = async ({ progress, ask }: Asking) => {
+      await progress(1, waits(true, "asks Bob"));
+      return await ask("?");
+    };
+    const call = startCall("1", aRequest(), someDeps(connectorTo(behave)));
+    const event = await call.next([], { ...leading(), onWaits: (is) => told.push(is) });
+    expect(told).toEqual([{ message: "asks Bob" }, false]);
+    const given = event.type === "asked" ? event.questions.map((question) => ({ question, answer: accepted(true) })) : [];
+    await call.next(given, { ...leading(), onWaits: (is) => told.push(is) });
+    expect(told).toHaveLength(2);
   });
 
   test("has the whole time again once it has asked", async () => {

@@ -101,31 +101,35 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     const leftMs = Math.max(0, request.peopleTimeoutMs - waitedMs());
     const isLast = isWaiting && leftMs < callTimeoutMs + WAITS_MS;
     const ms = isLast ? leftMs : callTimeoutMs + (isWaiting ? WAITS_MS : 0);
-    const late = () =>
-      end({
-        type: "timeout",
-        message: isLast
-          ? `waited for people for ${request.peopleTimeoutMs} ms`
-          : `neither asked nor ended within ${callTimeoutMs} ms${hasDropped ? DROPPED : ""}`,
-      });
-    working = setTimeout(late, Math.min(ms, LONGEST_TIMER_MS));
+    const message = isLast
+      ? `waited for people for ${request.peopleTimeoutMs} ms`
+      : `neither asked nor ended within ${callTimeoutMs} ms${hasDropped ? DROPPED : ""}`;
+    // At once: what follows could put off a timer.
+    if (ms === 0) end({ type: "timeout", message });
+    else working = setTimeout(() => end({ type: "timeout", message }), Math.min(ms, LONGEST_TIMER_MS));
   }
 
   function waitedMs(): number {
     return waitsSinceMs === undefined ? 0 : Math.round(performance.now() - waitsSinceMs);
   }
 
+  /**
+   * Its own time starts again when the people are done, as after a question, and not because it says so once more. Theirs does not, so an upstream that says
+   * both in turns has an end, too.
+   */
   function waits(what: Waits): void {
     if (ended || questions.waiting() > 0) return;
+    const wasWaiting = isWaiting;
     isWaiting = what !== false;
     if (isWaiting) waitsSinceMs ??= performance.now();
-    clock();
     onWaits?.(what);
+    if (isWaiting || wasWaiting) clock();
   }
 
   const questions = createQuestions(request, deps, {
     isOver: () => ended !== undefined || stop.signal.aborted,
     onChange() {
+      if (isWaiting) onWaits?.(false);
       isWaiting = false;
       waitsSinceMs = undefined;
       clock();

@@ -294,6 +294,17 @@ describe("an upstream", () => {
     expect(statuses.map(isWaitingBehind)).toEqual([true, true, false, false]);
   });
 
+  test("that waits for people no more works, also if only an earlier run has said that it waits", async () => {
+    const said = [{ message: "asks Bob" }, false, false] as const;
+    for (const first of [0, 1]) {
+      const { statuses } = await run(({ onWaits }) => {
+        for (const each of said.slice(first)) onWaits?.(each);
+        return { type: "result", result: {} };
+      });
+      expect(statuses).toEqual(["Waiting for people at up: asks Bob", "up is working."].slice(first));
+    }
+  });
+
   test("that asks nothing yet is called again with its state after a pause, until its time is over", async () => {
     const { result, leads, slept } = await run(
       ({ request }) => ({ type: "required", state: `${request.round?.state ?? ""}s`, questions: [] }),
