@@ -140,11 +140,15 @@ describe("a question that the upstream puts to its own people", () => {
   const SAYS = 'Waiting for people at inner: Waiting for an answer to "Pay?" from bob.';
   const meta = { progressToken: "p" };
 
-  /** Answers as many as a person finds at the upstream. */
-  async function answerAsBob({ url }: Front): Promise<number> {
+  /** Answers what a person finds at the upstream, some time after it is all there. */
+  async function answerAsBob({ url }: Front, count: number): Promise<number> {
     const at = (path: string) => new URL(`/api/v1/asks${path}`, url);
     const headers = { "x-principal": "bob", "content-type": "application/json" };
-    const { asks } = (await (await fetch(at(""), { headers })).json()) as { asks: { taskId: string; key: string }[] };
+    const asks = await until(async () => {
+      const found = (await (await fetch(at(""), { headers })).json()) as { asks: { taskId: string; key: string }[] };
+      return found.asks.length === count && found.asks;
+    });
+    await sleep(3_200);
     const body = JSON.stringify({ action: "accept", content: { yes: true } });
     const answers = asks.map(async ({ taskId, key }) => (await fetch(at(`/${taskId}/${key}`), { method: "POST", headers, body })).status);
     return (await Promise.all(answers)).filter((status) => status === 200).length;
@@ -217,17 +221,16 @@ describe("a question that the upstream puts to its own people", () => {
     async (revisions, _how, inner, entry, each) => {
       const front = await behind(revisions, {
         // Both hand held calls over more than once meanwhile.
-        inner: { ...inner, times: { callTimeoutMs: 400 } },
-        outer: { times: { callTimeoutMs: 500 } },
-        entry: { callTimeout: "300ms", ...entry },
+        inner: { ...inner, times: { callTimeoutMs: 1_000 } },
+        outer: { times: { callTimeoutMs: 1_500 } },
+        entry: { callTimeout: "1s", ...entry },
         own: catalogue(defineTool({ name: "buy", run: async (_args, ctx) => `bought, ${String(await ctx.call("inner_pay", {}))}` })),
       });
       const calls = each.map(async ([call, [method, params]]) => await call(front, method, params));
-      await sleep(1_200);
-      expect(await answerAsBob(front.upstream)).toBe(each.length);
+      expect(await answerAsBob(front.upstream, each.length)).toBe(each.length);
       const paid = (text: string) => ({ content: [{ text }] });
       for (const [index, { told, result }] of (await Promise.all(calls)).entries()) {
-        expect(told).toContain(SAYS);
+        expect(told, `${index}`).toContain(SAYS);
         const [, called] = each[index]!;
         expect(result).toMatchObject(
           called === bill
