@@ -3,7 +3,7 @@
 KEYS  task journal feed due
 ARGV  task_id, token, now_ms, due_at_ms (when the task must run at the latest), ready_at_ms (when the sweep looks for a run that is
       due now), attempt, restart ('' or the arguments of the restart, sealed; of the rest only the fields count then),
-      fields (count, then name and value of each), entries (count, then key and entry, or place alone, of each),
+      fields (count, then name and value of each; none, or a new message), entries (count, then key and entry, or place alone, of each),
       asks (count, then of each: key, digest, `called_at position asked_at_ms timeout_ms` with the sealed rest, and the digests of the names
       in its audience, separated by spaces; '' for an ask to the owner alone)
 
@@ -49,6 +49,7 @@ if restart ~= '' then
   happens('restarted')
   tell(state, now_ms)
   write_state(state)
+  note_behind(false, now_ms) -- it said so in the message
   redis.call('ZADD', due, ready_at_ms, task_id)
   return { 'due', state.run + 1 }
 end
@@ -65,6 +66,7 @@ local answered = state.answers > 0
 state.status = status_by_asks()
 state.attempt = attempt
 write_state(state)
+if tonumber(ARGV[8]) > 0 then note_behind(false, now_ms) end
 redis.call('ZADD', due, answered and ready_at_ms or due_at_ms, task_id)
 if answered then return { 'due', state.run + 1 } end
 return { 'parked' }

@@ -306,6 +306,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
     const ANN = "Waiting for people at crm: Waiting for an answer from Ann.";
     const say = (taskId: string, token: string, message: string) => store.report({ taskId, token, nowMs: Date.now(), items: [], message });
     const statusOf = async (taskId: string) => (await life.load(taskId)).message;
+    const parked = { nowMs: Date.now(), entries: [], asks: [], dueAtMs: Date.now() + LEASE_MS, attempt: 1, graceMs: GRACE_MS };
 
     test("is named in the status of its root, which clients know, for as long as it says so, and who watches the root is woken", async () => {
       const { taskId, token, childId: id, link, open } = await family();
@@ -344,6 +345,21 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect(said[1]?.split("\n").toSorted()).toEqual(["Packing.", ANN, BOB].toSorted());
       expect(said[3]?.split("\n").at(-1)).toBe("Packing.");
       expect(new Set(said[3]?.split("\n")).size).toBe(said[3]?.split("\n").length);
+    });
+
+    test.each(["restarts", "parks with another status"])("and %s: the root no longer says so, and who watches it is woken", async (how) => {
+      const { taskId, token, childId: id, open } = await family();
+      await life.park(taskId, token, [open]);
+      const child = await life.begin({ taskId: id, run: 1 });
+      await say(id, child, BOB);
+      const { onChange, stop } = await countWakes(taskId);
+
+      if (how === "restarts") await life.restart(id, child);
+      else await store.park({ ...parked, taskId: id, token: child, message: "Waiting for a free slot." });
+
+      await expect.poll(() => onChange.mock.calls.length).toBe(1);
+      expect(await statusOf(taskId)).toBeUndefined();
+      stop();
     });
 
     test.each(["is cancelled", "is given up", "of a child"])("and %s: the root no longer says so", async (how) => {
