@@ -70,8 +70,11 @@ export type { RunEnd } from "./replay/end.ts";
 export type { ReplayRequest } from "./replay/request.ts";
 export type { FailedStep } from "./replay/steps.ts";
 
-/** Tasks of a process of which a run has been thrown away. */
-const THROWN_AWAY_MAX = 1_000;
+/**
+ * Tasks of a process of which it is remembered how many runs have been thrown away. More than a process has under way: with fewer, tasks that wait in turn
+ * for the same slow service would make each other forgotten, and none would ever wait long enough.
+ */
+const THROWN_AWAY_MAX = 10_000;
 
 /** How many times as long the next run of such a task may wait. */
 const LONGER_EACH_TIME = 4;
@@ -184,9 +187,12 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
 
   /** What has settled out of turn is as if it had not been. */
   function startOver(): void {
-    const times = scope.thrownAway.get(task.id) ?? 0;
-    if (scope.thrownAway.size >= THROWN_AWAY_MAX) scope.thrownAway.clear();
-    scope.thrownAway.set(task.id, times + 1);
+    const { thrownAway } = scope;
+    const times = thrownAway.get(task.id) ?? 0;
+    thrownAway.delete(task.id);
+    thrownAway.set(task.id, times + 1);
+    const [oldest] = thrownAway.keys();
+    if (thrownAway.size > THROWN_AWAY_MAX && oldest !== undefined) thrownAway.delete(oldest);
     ending.with({ type: "parked", asks: openOf(task), wakeAtMs: clock.now(), isAgain: true, entries: [] });
   }
 

@@ -12,8 +12,8 @@ export interface Scope {
   /** Handlers that have awaited nothing but ctx in their last complete run, by kind and name: they need not be followed as closely. */
   readonly awaitOnlyCtx: Set<string>;
   /**
-   * By task: how many of its runs were thrown away because they might wait for a lock of their own. The next one waits longer. Emptied when it has a
-   * thousand.
+   * By task: how many of its runs were thrown away because they might wait for a lock of their own. The next one waits longer. Of ten thousand, the
+   * one of which that is longest ago is forgotten.
    */
   readonly thrownAway: Map<string, number>;
 }

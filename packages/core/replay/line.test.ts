@@ -1790,16 +1790,18 @@ test("a run that is stopped while effects settle out of turn keeps nothing of wh
   expect(await task.run(stop.signal)).toMatchObject({ type: "aborted", entries: [] });
 });
 
-test.each([
-  [999, 1_000],
-  [1_000, 1],
-])("of tasks whose runs were thrown away, a thousand are kept: %d before, %d after", async (before, after) => {
+test("of tasks whose runs were thrown away, ten thousand are remembered: the one of which that is longest ago is forgotten", async () => {
   const { task, run } = create({ latencies: [], handler: slowOnce(300, () => undefined) });
   await run();
   task.answer("go", accept(1));
-  for (let number = 0; number < before; number += 1) task.thrownAway.set(`0-other-${number}`, 1);
+  task.thrownAway.set("0-task", 0);
+  for (let number = 1; number < 10_000; number += 1) task.thrownAway.set(`0-other-${number}`, 1);
   await task.run();
-  expect([task.thrownAway.size, task.thrownAway.get("0-task")]).toEqual([after, 1]);
+  expect([task.thrownAway.size, task.thrownAway.get("0-task"), task.thrownAway.has("0-other-1")]).toEqual([10_000, 1, true]);
+  task.thrownAway.delete("0-task");
+  task.thrownAway.set("0-other-10000", 1);
+  await task.run();
+  expect([task.thrownAway.size, task.thrownAway.get("0-task"), task.thrownAway.has("0-other-1")]).toEqual([10_000, 1, false]);
 });
 
 test("a compensation is not thrown away: it would be given up", async () => {
