@@ -47,8 +47,8 @@ describe("time and people", () => {
   test("are set by the test", async () => {
     const running = await startTool(release, { version: "2" });
     await running.advance("47 hours");
-    // For people who may not answer, the task does not exist.
-    await expect(running.answer({ approve: { approved: true } }, { groups: ["design"] })).rejects.toThrow("no task");
+    // To a client, the task of others does not exist. The kit says why.
+    await expect(running.answer({ approve: { approved: true } }, { groups: ["design"] })).rejects.toThrow("is for other people");
     await running.answer({ approve: { approved: true } }, { groups: ["release"] });
     expect(running.task.status).toBe("working");
     await running.advance("6 hours");

@@ -162,7 +162,7 @@ export const PLANTS: readonly Plant[] = [
     name: "calls after an await of something outside ctx are not waited for",
     finding: 7,
     file: "packages/core/replay/at-rest.ts",
-    find: "      if (!hasAllTime && !(isOutside && recollection.isAheadOutside()) && (isInsideTooLong || isStuckTooLong)) {\n",
+    find: "      if (!isOpenEnded && (isInsideTooLong || isStuckTooLong)) {\n",
     replace: "      if (nowMs - stuckAtMs >= 1_000) {\n",
     breaks: ["failure"],
   },
