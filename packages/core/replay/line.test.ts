@@ -1722,6 +1722,52 @@ test("code that other code lets through in a race that it lost before is no lock
   expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "go" }] });
 });
 
+/** What a branch does after a step, with the steps `log` and `other`. */
+const AWAITED_LATER: Readonly<Record<string, (log: () => Promise<unknown>, other: () => Promise<unknown>) => Promise<unknown>>> = {
+  "after another step": async (log, other) => {
+    const logged = log();
+    await other();
+    return await logged;
+  },
+  "with others of a loop": async (log, other) => {
+    const logged = [];
+    for (const _ of [1, 2]) {
+      await other();
+      logged.push(log());
+    }
+    return (await Promise.all(logged))[0];
+  },
+};
+
+test.each(Object.entries(AWAITED_LATER))(
+  "what a branch begins, and awaits %s, is not left to other code because another branch reads slowly in a replay",
+  async (_, work) => {
+    const { task, run } = create({
+      latencies: [],
+      handler: async ({ effects, run: number, save }) =>
+        await Promise.all([
+          effects.branch("a", async () => {
+            await Promise.resolve();
+            if (number === 2) await wait(1);
+            if (number === 2) await new Promise<void>((proceed) => void setTimeout(proceed, 150));
+            return await save("a");
+          }),
+          effects.branch("b", async () => {
+            await effects.step("first", () => 1);
+            return await work(
+              () => effects.step("log", () => "logged"),
+              () => effects.step("other", () => 1),
+            );
+          }),
+        ]),
+    });
+    expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "go" }] });
+    task.answer("go", accept(1));
+    expect(await task.run()).toMatchObject({ type: "parked", isAgain: true });
+    expect(await run()).toMatchObject({ type: "returned", result: { done: [...saved("a"), "logged"] } });
+  },
+);
+
 test("code that was let through by an effect before is no lock, also if that settles out of turn", async () => {
   const { task, run } = create({
     latencies: [],

@@ -69,6 +69,8 @@ export interface Line {
    * if it awaited the effect, directly or through others, or in a race, which other code may have decided although it need not.
    */
   goesOnByItself(promise: object): (owner: object) => boolean;
+  /** Whether any code waits for the promise. Of a traced line; a call may be awaited only after others. */
+  isAwaited(promise: object): boolean;
   /** Whether any code waits at a gate (L5). Unknown, and so false, unless the line is traced. */
   isAtGate(): boolean;
   /** The code is followed no longer. */
@@ -376,6 +378,10 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
       // Functions that it has begun in this drain belong to what awaits them.
       return (owner) => [...allThatAwait([owner], line.settled)].some((each) => known.has(each));
     },
+    isAwaited(promise) {
+      const { waiters = [], items = [] } = Marked.of(promise) ?? {};
+      return waiters.length + items.length > 0;
+    },
     isAtGate: () => line.gates.size > 0,
     end() {
       line.isTraced = false;
@@ -408,6 +414,7 @@ export function createSequentialLine(): Line {
     awaitsOutside: () => true,
     hasOutsideBeside: () => true,
     goesOnByItself: () => () => true,
+    isAwaited: () => true,
     isAtGate: () => false,
     end: () => undefined,
   };

@@ -70,6 +70,7 @@ function run({ recorded = {}, asks = {}, generation = 0, isTraced = true }: Reme
     called: (serial: number) => void called.push(serial),
     enter: <T>(_branch: string, _within: string, work: () => T) => work(),
     enterCall: <T>(_branch: string, _within: string, call: () => T) => call(),
+    isAwaited: () => true,
   };
   const entryOf = (of: string | Partial<Entry>): Entry => ({
     digest: "",

@@ -93,7 +93,7 @@ export interface RecollectionOptions {
   /** The flow in which the handler starts. */
   readonly start: Flow;
   readonly course: Pick<Course, "settled" | "at" | "outOfTurn">;
-  readonly line: Pick<Line, "position" | "called" | "isTraced" | "enter" | "enterCall">;
+  readonly line: Pick<Line, "position" | "called" | "isTraced" | "enter" | "enterCall" | "isAwaited">;
   /** Ends the run, to be continued by one whose line is traced. */
   readonly traceFirst: () => void;
   /** Ends the run with an AMBIGUOUS_EFFECT. */
@@ -137,6 +137,8 @@ interface Made {
   readonly itemOfAll: string | undefined;
   /** Whether it may be code of another item that has made the call (C6). */
   readonly isLeft: boolean;
+  /** Whether any code awaits it already. */
+  readonly isAwaited: boolean;
   /** The effect from which it follows, if that has settled out of turn. */
   readonly outOfTurn: OutOfTurn | undefined;
   /** If the call is counted by an item of this list. */
@@ -249,7 +251,9 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     if (!line.isTraced) return traceFirst();
     const message = !isCertain ? besideTheLine : isInTurn ? inTurn : inAnyOrder;
     const error = new ParleyError("AMBIGUOUS_EFFECT", message(what, now.site, before?.site));
-    if (isInTurn && now.outOfTurn !== undefined) refuse(error);
+    // Other code has its result, so it is certain whose it is. A call that is awaited later only looks as if it were left to other code, while somebody
+    // reads for longer than in another run. In this run nothing comes of it.
+    if (now.outOfTurn && (isBehindItsLike(now) || (now.isLeft && now.isAwaited))) refuse(error);
     throw error;
   }
 
@@ -291,7 +295,8 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
         const way = position.way ?? position.wayLater();
         const itemOfAll = position.isKeyed ? undefined : position.startedAs ? position.startedAs() : way;
         const isLeft = isLeftOf !== undefined && (isAtOnce ? !position.isKeyed && itemOfAll === undefined : isLeftOf(promise));
-        return taken({ kind, named, at }, { serial: number, at: position, way, itemOfAll, isLeft, site, outOfTurn });
+        const isAwaited = promise !== undefined && line.isAwaited(promise);
+        return taken({ kind, named, at }, { serial: number, at: position, way, itemOfAll, isLeft, isAwaited, site, outOfTurn });
       },
     };
   }
