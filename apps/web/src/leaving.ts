@@ -13,13 +13,20 @@ const LEFT = "parley-left";
 const HEARD_MS = 200;
 const PATIENCE_MS = 3_000;
 
-function tell(key: string): void {
+/** Does nothing where storage is full, or forbidden: then `localStorage` itself may throw, or be null. */
+function attempt(act: () => void): void {
   try {
+    act();
+  } catch {
+    // Nobody hears.
+  }
+}
+
+function tell(key: string): void {
+  attempt(() => {
     localStorage.setItem(key, "");
     localStorage.removeItem(key);
-  } catch {
-    // Storage may be full, or forbidden.
-  }
+  });
 }
 
 function onTold(key: string, act: () => void): void {
@@ -40,18 +47,23 @@ export function onLeaving(send: () => Promise<unknown> | undefined): void {
     const sent = send();
     const mine = `${SENDING}${Math.random()}`;
     if (!sent) return;
-    localStorage.setItem(mine, "");
-    void sent.finally(() => localStorage.removeItem(mine));
+    attempt(() => localStorage.setItem(mine, ""));
+    void sent.finally(() => attempt(() => localStorage.removeItem(mine)));
   });
 }
 
-/** Resolves when the other pages have sent what they have. They are waited for, but not for long. */
+function sending(): readonly string[] {
+  let keys: readonly string[] = [];
+  attempt(() => (keys = Object.keys(localStorage).filter((key) => key.startsWith(SENDING))));
+  return keys;
+}
+
+/** Resolves when the other pages have sent what they have. They are waited for, but not for long. Never rejects: the person would stay logged in. */
 export async function othersSent(): Promise<void> {
-  const sending = () => Object.keys(localStorage).filter((key) => key.startsWith(SENDING));
   const untilMs = performance.now() + PATIENCE_MS;
   tell(LEAVING);
   do await new Promise((resolve) => setTimeout(resolve, HEARD_MS));
   while (sending().length > 0 && performance.now() < untilMs);
   // Of a page that was closed meanwhile.
-  for (const key of sending()) localStorage.removeItem(key);
+  attempt(() => sending().forEach((key) => localStorage.removeItem(key)));
 }

@@ -4,6 +4,10 @@ import { button, find, findAll, make, say } from "./page.ts";
 
 const MANY = 15;
 const ROWS = 8;
+/** As in the playground (use-pause.ts). */
+const PAUSE_MS = 500;
+/** When a person who wanted to answer was shown the rest of a message instead. */
+let unfoldedAtMs = -Infinity;
 
 function searchFor(count: number, onType: (wanted: string) => number): HTMLElement {
   const input = make("input", {
@@ -86,9 +90,15 @@ function unfold(text: HTMLElement): void {
   text.focus();
 }
 
-/** Whether the person has come to the end of the message. If not, all of it is shown now. */
+/**
+ * Whether the person has come to the end of the message. If not, all of it is shown now. The second press of a double click was meant for what was on the
+ * page before.
+ */
 export function isRead(within: ParentNode): boolean {
   const text = find(".said.long:not([data-read])", within);
-  if (text) unfold(text);
-  return !text;
+  if (text) {
+    unfold(text);
+    unfoldedAtMs = performance.now();
+  }
+  return performance.now() - unfoldedAtMs >= PAUSE_MS;
 }
