@@ -1,6 +1,9 @@
 /** A front end reads a task whose client holds its call open once for each change that it has not seen. */
 import { ParleyError } from "@parley/core";
+import { catalogue, defineTool } from "@parley/sdk";
 import { expect, test, vi } from "vitest";
+import { z } from "zod";
+import { until } from "../../test/support/until.ts";
 import { rpc } from "./client.fixture.ts";
 import { deploy, type Front, holdNext } from "./deployment.fixture.ts";
 import { openSession } from "./session-client.fixture.ts";
@@ -100,4 +103,58 @@ test("so does a call of 2026-07-28, and no report is missing", async () => {
   expect(result).toMatchObject({ content: [{ text: "reported" }] });
   expect(notifications.map(({ params }) => params?.["progress"])).toEqual([1, 3]);
   expect(feed.mock.settledResults[0]).toEqual({ type: "rejected", value: away });
+});
+
+test("a call that comes back after it was handed over hears that the people have answered meanwhile, and that it goes on", async () => {
+  const isDone = Promise.withResolvers<void>();
+  const pay = defineTool({
+    name: "pay",
+    async run(_args, ctx) {
+      await ctx.elicit("yes", { message: "Pay?", schema: z.object({ yes: z.boolean() }), to: { people: ["bob"] } });
+      await ctx.step("pay", () => isDone.promise);
+      return "paid";
+    },
+  });
+  const { fronts, services } = await deploy({ catalogue: catalogue([pay]), fronts: 1, times: { callTimeoutMs: 100 } });
+  const [front] = fronts as [Front];
+  const call = (more: object = {}) =>
+    rpc(front, "tools/call", { name: "pay", arguments: {}, ...more }, { tasks: false, principal: "ann", meta: { progressToken: "p" } });
+  const waits = (told: readonly { readonly params?: object }[]) =>
+    told.map(({ params }) => (params as { readonly _meta?: { readonly "parley/waits"?: boolean } })._meta?.["parley/waits"]);
+  const first = await call();
+  expect(waits(first.notifications)).toContain(true);
+  const headers = { "x-principal": "bob", "content-type": "application/json" };
+  const { asks } = (await (await fetch(new URL("/api/v1/asks", front.url), { headers })).json()) as { asks: { taskId: string }[] };
+  const { taskId = "" } = asks[0] ?? {};
+  const body = JSON.stringify({ action: "accept", content: { yes: true } });
+  expect((await fetch(new URL(`/api/v1/asks/${taskId}/yes`, front.url), { method: "POST", headers, body })).status).toBe(200);
+  await until(async () => (await services.store.load(taskId))?.status === "working");
+  const second = call({ requestState: first.result?.["requestState"] });
+  setTimeout(isDone.resolve, 50);
+  const { notifications, result } = await second;
+  expect(waits(notifications)).toEqual([false]);
+  expect(result).toMatchObject({ content: [{ text: "paid" }] });
+});
+
+test("a call that waits for people at an upstream may come back as late as a gateway in front of it does", async () => {
+  const isDone = Promise.withResolvers<void>();
+  const behind = defineTool({
+    name: "behind",
+    async run(_args, ctx) {
+      ctx.status("Waiting for people at crm.");
+      await ctx.step("wait", () => isDone.promise);
+      return "done";
+    },
+  });
+  const { fronts, skip } = await deploy({ catalogue: catalogue([behind]), fronts: 1, times: { callTimeoutMs: 100 } });
+  const [front] = fronts as [Front];
+  const call = (more: object = {}) => rpc(front, "tools/call", { name: "behind", arguments: {}, ...more }, { tasks: false });
+  const first = await call();
+  expect(first.result).toMatchObject({ resultType: "input_required", _meta: { "parley/waits": true } });
+  // It looks at most an hour later.
+  skip(61 * 60_000);
+  const second = await call({ requestState: first.result?.["requestState"] });
+  expect(second.result).toMatchObject({ resultType: "input_required" });
+  isDone.resolve();
+  expect((await call({ requestState: second.result?.["requestState"] })).result).toMatchObject({ content: [{ text: "done" }] });
 });

@@ -22,9 +22,11 @@ export function stillWaiting(last = 0): Progress {
 /**
  * Finds out when a call has to say that it waits for others: once when they begin to be asked, again when its status says something else of it, and once
  * when they are asked no more. A gateway behind which this server is needs to know at once, and not at the next heartbeat.
+ *
+ * `isBack`: the client has heard that others are asked, and comes back. They may have answered meanwhile.
  */
-export function reportsOfOthers(): { isNews(task: Task, areAsked: boolean): boolean } {
-  let told: number | undefined;
+export function reportsOfOthers({ isBack }: { readonly isBack: boolean }): { isNews(task: Task, areAsked: boolean): boolean } {
+  let told = isBack ? 0 : undefined;
   return {
     isNews({ revision }, areAsked) {
       const before = told;

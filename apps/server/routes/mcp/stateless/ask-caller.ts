@@ -1,11 +1,13 @@
 import { cancelTask, noteShown, type Task } from "@parley/core";
-import { capabilityRequired, requiredCapabilities } from "@parley/protocol";
+import { capabilityRequired, requiredCapabilities, waitsForOthers } from "@parley/protocol";
 import { carriedKey } from "../../../seals/request-state.ts";
 import { bindingOf } from "./binding.ts";
 import type { Called, StatelessExchange, StatelessRoute } from "./stateless-route.ts";
 
 /** How long a requestState outlives the last deadline, so that an answer that is given in the last second can still arrive. */
 const STATE_SLACK_MS = 60_000;
+/** How long people at an upstream have is not known here. A gateway in front of this server comes back an hour later at most. */
+const BEHIND_MS = 2 * 60 * 60_000;
 
 interface AskCaller {
   readonly task: Task;
@@ -65,7 +67,9 @@ export async function handOver(
 ): Promise<object> {
   const nowMs = route.services.clock.now();
   // Other people may take days to answer.
-  const deadlineMs = Math.max(nowMs, ...(task.asksOfOthers ?? []).map((ask) => ask.deadlineMs));
+  const deadlinesMs = (task.asksOfOthers ?? []).map((ask) => ask.deadlineMs);
+  const behindMs = waitsForOthers(task, exchange.client) ? BEHIND_MS : 0;
+  const deadlineMs = Math.max(nowMs + behindMs, ...deadlinesMs);
   const sealed = await route.states.seal({
     ...bindingOf(route.services, called, exchange.caller),
     taskId: task.id,

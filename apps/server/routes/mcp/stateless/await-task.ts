@@ -36,11 +36,13 @@ export interface AwaitTask {
   readonly feedCursor: string | undefined;
   /** The client can find the task again, by a requestState or an idempotency key. */
   readonly canComeBack: boolean;
+  /** It was handed over, and comes back. */
+  readonly isBack?: boolean;
 }
 
 /** Throws CALL_TIMEOUT, CAPABILITY_REQUIRED, and an RpcFailure with the task's own error. */
 export async function awaitTask(route: StatelessRoute, called: Called, exchange: StatelessExchange, request: AwaitTask): Promise<Handled> {
-  const { task, watch, feedCursor, canComeBack } = request;
+  const { task, watch, feedCursor, canComeBack, isBack = false } = request;
   const { services, times, heartbeat } = route;
   const { channel, caller, door } = exchange;
   const isText = isInWords(called.rung);
@@ -65,7 +67,7 @@ export async function awaitTask(route: StatelessRoute, called: Called, exchange:
     const tool = exchange.catalogue.tools.get(called.name);
     return called.encodeResult(waitingResult(route, exchange, { task: seen, tool, rung: called.rung }));
   };
-  const feed = feedReporter(route, exchange, { taskId: task.id, cursor: feedCursor });
+  const feed = feedReporter(route, exchange, { taskId: task.id, cursor: feedCursor, isBack });
   const ends = untilExpiry(route, exchange.caller);
   let timedOut = false;
   let isLong = false;
@@ -160,11 +162,11 @@ interface FeedReporter {
 function feedReporter(
   { services }: StatelessRoute,
   { wants, encode, channel, client }: StatelessExchange,
-  from: { taskId: string; cursor: string | undefined },
+  from: { taskId: string; cursor: string | undefined; isBack: boolean },
 ): FeedReporter {
   let { cursor } = from;
   let progress: number | undefined;
-  const others = reportsOfOthers();
+  const others = reportsOfOthers(from);
   const isOfOthers = (task: Task) => waitsForOthers(task, client);
   const isWanted = channel.acceptsStream && (wants.progressToken !== undefined || wants.logLevel !== undefined);
   return {

@@ -32,7 +32,7 @@ export async function resumeCall(
     const { task, ...delivered } = await deliver(route, called, exchange, state);
     ({ receipts } = delivered);
     if (task.call.hidden || called.rung !== "task")
-      return await awaitTask(route, called, exchange, { task, watch, feedCursor, canComeBack: true });
+      return await awaitTask(route, called, exchange, { task, watch, feedCursor, canComeBack: true, isBack: state.asked.length === 0 });
     const open = task.asks.some(({ key }) => wasAsked(state, key));
     if (open) return await askCaller(route, called, exchange, { task, feedCursor });
     return encode.createTaskResult(task);

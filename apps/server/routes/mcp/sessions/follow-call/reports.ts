@@ -25,7 +25,8 @@ export function createReports(route: SessionRoute, exchange: SessionExchange, ev
   let told = events.cursor.stream === "call" ? events.cursor.progress : undefined;
   /** Keys of the asks whose pages were open at the last report. */
   let openPages: ReadonlySet<string> = new Set();
-  const ofOthers = reportsOfOthers();
+  // A stream that is followed here may have said so elsewhere.
+  const ofOthers = reportsOfOthers({ isBack: told !== undefined });
 
   function tell(task: Task): void {
     if (!isCall || !channel.acceptsStream) return;
