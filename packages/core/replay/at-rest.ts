@@ -15,6 +15,7 @@ import type { Divergence } from "./divergence.ts";
 import type { Line } from "./line.ts";
 import type { Recollection } from "./recollection.ts";
 import type { Run } from "./run.ts";
+import { aside } from "./running-code.ts";
 import type { Settling } from "./settling.ts";
 
 /**
@@ -121,7 +122,8 @@ export function createRest(
   return {
     touched() {
       activity += 1;
-      if (!isWatching && !isOver()) void watch();
+      // Code of the handler may have called this. What the watch waits for is not what the handler does (line.ts).
+      if (!isWatching && !isOver()) void aside(watch);
     },
   };
 }

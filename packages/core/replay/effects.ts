@@ -66,8 +66,7 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
       // The call may have ended the run, to be made again by one that follows the handler more closely.
       if (isOver()) return;
       wait(call, noted);
-      touched();
-      settling.advance();
+      goOn();
     };
     try {
       const begun = recollection.begin(kind, name, promise);
@@ -80,6 +79,14 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
       noted.reject(error);
     }
     return promise;
+  }
+
+  /** What the engine then waits for is nothing that the handler's code does (line.ts). */
+  function goOn(): void {
+    aside(() => {
+      touched();
+      settling.advance();
+    });
   }
 
   /** Runs work when all promise reactions that are ready have run. */
@@ -109,8 +116,7 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
 
   function now(name = "now"): number {
     const { id, calledAt, entry } = taken("now", recollection.begin("now", name));
-    touched();
-    settling.advance();
+    goOn();
     if (entry?.outcome.type === "value") return entry.outcome.value as number;
     const value = clock.now();
     if (isOver()) return value;
@@ -125,10 +131,7 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
     records,
     isLive: settling.isLive,
     diverged,
-    called() {
-      touched();
-      settling.advance();
-    },
+    called: goOn,
   });
 
   /** Adds no microtask to those of `work`, so that a race is decided as it would be without the branch. */
@@ -241,16 +244,16 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
     restart,
     report(item) {
       values.assertNoSecretIn(item);
-      reports.item(item);
+      aside(() => reports.item(item));
     },
     status(message) {
       values.assertNoSecret("the status", message);
-      reports.message(message);
+      aside(() => reports.message(message));
     },
     immediateResponse(text) {
       values.assertNoSecret("the immediate response", text);
-      reports.immediateResponse(text);
+      aside(() => reports.immediateResponse(text));
     },
-    announce: reports.announce,
+    announce: (announcement) => aside(() => reports.announce(announcement)),
   };
 }

@@ -1768,6 +1768,56 @@ test.each(Object.entries(AWAITED_LATER))(
   },
 );
 
+test("what the engine waits for while a branch reads is no gate of the handler", async () => {
+  const { task, run } = create({
+    latencies: [],
+    handler: async ({ effects, run: number, save }) =>
+      await Promise.all([
+        effects.branch("a", async () => {
+          await Promise.resolve();
+          if (number === 2) await wait(25);
+          return await save("a");
+        }),
+        effects.branch("b", async () => {
+          await effects.step("first", () => 1);
+          // Nobody knows by which way its flow awaits an item of a race.
+          const dated = async () => {
+            await effects.step("second", () => 2);
+            effects.now("dated");
+            return await save("b");
+          };
+          return await Promise.race([dated(), new Promise(() => undefined)]);
+        }),
+      ]),
+  });
+  expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "go" }] });
+  task.answer("go", accept(1));
+  expect(await task.run()).toMatchObject({ type: "returned", result: { done: saved("a", "b") } });
+});
+
+test("what the engine waits for while it writes a report is no gate of the handler", async () => {
+  const { task, run } = create({
+    latencies: [],
+    handler: async ({ effects, save }) => {
+      const dated = async () => {
+        await effects.step("slow", () => wait(20));
+        effects.now("dated");
+        return await save("b");
+      };
+      return await Promise.all([
+        effects.branch("a", async () => {
+          await wait(1);
+          effects.status("Reading.");
+          return await save("a");
+        }),
+        effects.branch("b", () => Promise.race([dated(), new Promise(() => undefined)])),
+      ]);
+    },
+  });
+  task.wire({ report: () => new Promise<void>((proceed) => void setTimeout(proceed, 100)) });
+  expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "go" }] });
+});
+
 test("code that was let through by an effect before is no lock, also if that settles out of turn", async () => {
   const { task, run } = create({
     latencies: [],
