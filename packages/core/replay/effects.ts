@@ -40,7 +40,7 @@ export interface EffectsParts {
 export function createEffects(run: Run, parts: EffectsParts): Effects {
   const { task, journal, ports, ending, over, stop, diverged, touched } = run;
   const { line, recollection, settling, records, waits, sideEffects, reports, values, divergence, unhandled } = parts;
-  const { digest, clock, accessToken } = ports;
+  const { digest, clock, accessToken, openFile } = ports;
   const { isOver } = ending;
   const { checked } = values;
 
@@ -237,10 +237,10 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
     },
     readingOf: (name) => readingOf(waits.settledLast(recollection.scoped("ask", name))),
     answeredBy: (name) => waits.answeredBy(recollection.scoped("ask", name)),
-    deposit: (key) => secretOf(ports.deposit(key)),
-    accessToken: accessToken && ((key, refused) => secretOf(accessToken(key, refused))),
+    deposit: (key) => secretOf(aside(() => ports.deposit(key))),
+    accessToken: accessToken && ((key, refused) => secretOf(aside(() => accessToken(key, refused)))),
     kept: ports.kept,
-    openFile: ports.openFile,
+    openFile: openFile && ((id) => aside(() => openFile(id))),
     restart,
     report(item) {
       values.assertNoSecretIn(item);

@@ -1795,7 +1795,13 @@ test("what the engine waits for while a branch reads is no gate of the handler",
   expect(await task.run()).toMatchObject({ type: "returned", result: { done: saved("a", "b") } });
 });
 
-test("what the engine waits for while it writes a report is no gate of the handler", async () => {
+const after100ms = (text: string) => new Promise<string>((proceed) => void setTimeout(() => proceed(text), 100));
+test.each<[string, (effects: Effects) => unknown]>([
+  ["it writes a report", (effects) => effects.status("Reading.")],
+  ["it reads a deposit", (effects) => effects.deposit("key")],
+  ["it gets an access token", (effects) => effects.accessToken?.("key")],
+  ["it opens a file", (effects) => effects.openFile?.("id")],
+])("what the engine waits for while %s is no gate of the handler", async (_, work) => {
   const { task, run } = create({
     latencies: [],
     handler: async ({ effects, save }) => {
@@ -1807,14 +1813,19 @@ test("what the engine waits for while it writes a report is no gate of the handl
       return await Promise.all([
         effects.branch("a", async () => {
           await wait(1);
-          effects.status("Reading.");
+          await work(effects);
           return await save("a");
         }),
         effects.branch("b", () => Promise.race([dated(), new Promise(() => undefined)])),
       ]);
     },
   });
-  task.wire({ report: () => new Promise<void>((proceed) => void setTimeout(proceed, 100)) });
+  task.wire({
+    report: async () => void (await after100ms("")),
+    deposit: () => after100ms("deposit"),
+    accessToken: () => after100ms("token"),
+    openFile: async () => new Blob([await after100ms("file")]).stream(),
+  });
   expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "go" }] });
 });
 
