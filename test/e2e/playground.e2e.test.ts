@@ -417,6 +417,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
       await expect.poll(() => dialog(page).count()).toBe(0);
       await expect.poll(() => focused(page)).toBe("Call two_at_once");
       await page.getByRole("listitem").filter({ hasText: "Does legal agree?" }).getByRole("button", { name: "Answer…" }).click();
+      await dialog(page).waitFor();
       await press(page, "Escape");
       // The button that led to the question was gone meanwhile.
       await expect.poll(() => focused(page)).toBe("Answer…");
