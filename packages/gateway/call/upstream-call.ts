@@ -101,12 +101,16 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     const leftMs = Math.max(0, request.peopleTimeoutMs - waitedMs());
     const isLast = isWaiting && leftMs < callTimeoutMs + WAITS_MS;
     const ms = isLast ? leftMs : callTimeoutMs + (isWaiting ? WAITS_MS : 0);
-    const message = isLast
-      ? `waited for people for ${request.peopleTimeoutMs} ms`
-      : `neither asked nor ended within ${callTimeoutMs} ms${hasDropped ? DROPPED : ""}`;
+    const late = () =>
+      end({
+        type: "timeout",
+        message: isLast
+          ? `waited for people for ${request.peopleTimeoutMs} ms`
+          : `neither asked nor ended within ${callTimeoutMs} ms${hasDropped ? DROPPED : ""}`,
+      });
     // At once: what follows could put off a timer.
-    if (ms === 0) end({ type: "timeout", message });
-    else working = setTimeout(() => end({ type: "timeout", message }), Math.min(ms, LONGEST_TIMER_MS));
+    if (ms === 0) late();
+    else working = setTimeout(late, Math.min(ms, LONGEST_TIMER_MS));
   }
 
   function waitedMs(): number {

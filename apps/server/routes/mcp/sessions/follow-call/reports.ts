@@ -25,8 +25,8 @@ export function createReports(route: SessionRoute, exchange: SessionExchange, ev
   let told = events.cursor.stream === "call" ? events.cursor.progress : undefined;
   /** Keys of the asks whose pages were open at the last report. */
   let openPages: ReadonlySet<string> = new Set();
-  // A stream that is followed here may have said so elsewhere.
-  const ofOthers = reportsOfOthers({ isBack: told !== undefined });
+  // Whether a stream that is resumed has said so is not known. Most have not, and a gateway that heard it counts its own time after a minute of silence.
+  const ofOthers = reportsOfOthers({ isBack: false });
 
   function tell(task: Task): void {
     if (!isCall || !channel.acceptsStream) return;
