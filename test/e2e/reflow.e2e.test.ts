@@ -233,6 +233,8 @@ const PAGES: readonly (readonly [name: string, open: (at: At) => Promise<unknown
       await at.page.keyboard.press("Escape");
       await at.page.getByRole("navigation").getByRole("button").last().click();
       await at.page.locator(".messages summary").first().click();
+      // It opens a moment later and moves those below, which might have the focus by then.
+      await at.page.locator(".messages pre").waitFor();
     },
   ],
   [
