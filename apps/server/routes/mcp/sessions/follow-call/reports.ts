@@ -26,7 +26,7 @@ export function createReports(route: SessionRoute, exchange: SessionExchange, ev
   /** Keys of the asks whose pages were open at the last report. */
   let openPages: ReadonlySet<string> = new Set();
   // Whether a stream that is resumed has said so is not known. Most have not, and a gateway that heard it counts its own time after a minute of silence.
-  const ofOthers = reportsOfOthers({ isBack: false });
+  const ofOthers = reportsOfOthers();
 
   function tell(task: Task): void {
     if (!isCall || !channel.acceptsStream) return;
