@@ -156,8 +156,9 @@ export function entryKey(kind: EntryKind, key: string): string {
 const READING = "read ";
 
 /**
- * The key of what the tool's own schema made of an answer, by the ask's key. It belongs to the ask and is no effect: no call of the handler has to
- * find it again. Without a colon, so that workers that do not know it leave it alone.
+ * The key of what the tool's own schema made of an answer, by the ask's key, and of the time at which a sleep ends that a run has begun and not
+ * recorded, by the sleep's entry key. It is no effect: no call of the handler has to find it again. Without a colon, so that workers that do not
+ * know it leave it alone.
  */
 export function readingKey(askKey: string): string {
   return `${READING}${askKey.replace(":", " ")}`;

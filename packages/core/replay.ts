@@ -41,7 +41,7 @@
  *   replay/request.ts         what a run is given                       replay/call-site.ts       where the code of a tool called ctx
  */
 import { openOf } from "./task.ts";
-import { COMPENSATION } from "./journal.ts";
+import { COMPENSATION, entryKey, isReadingKey, type KeyedEntry, readingKey } from "./journal.ts";
 import { OVER } from "./wait-over.ts";
 import { createCourse } from "./replay/course.ts";
 import { createDivergence } from "./replay/divergence.ts";
@@ -118,7 +118,8 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     record: (entries, events) => ports.record(entries, events),
     unwrittenEvents: () => waits.unwrittenEvents(),
   });
-  const records = createRecords({ journal, journalSize, settings, record: writes.write, stop });
+  const isOutOfTurn = () => settling.isOutOfTurn();
+  const records = createRecords({ journal, journalSize, settings, record: writes.write, isOutOfTurn, stop });
   const waits = createWaits(run, { records, settling: () => settling });
   const settling: Settling = createSettling({
     course,
@@ -152,7 +153,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
 
   function refuse(error: unknown): void {
     const { kind, name } = task.call;
-    ending.with({ type: "threw", error: values.withoutSecrets(`the error of ${kind} ${name}`, error), entries: records.take() });
+    ending.with({ type: "threw", error: values.withoutSecrets(`the error of ${kind} ${name}`, error), entries: noted() });
   }
 
   function diverged(recorded?: string, found?: string): void {
@@ -177,15 +178,13 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   /** The next run follows the handler more closely (line.ts). Every run would, but few handlers need it, and it costs. */
   function traceFirst(): void {
     scope.awaitOnlyCtx.delete(handlerId);
-    ending.with({ type: "parked", asks: waits.asks(), wakeAtMs: clock.now(), isAgain: true, entries: records.take() });
+    ending.with({ type: "parked", asks: waits.asks(), wakeAtMs: clock.now(), isAgain: true, entries: noted() });
   }
 
   function lockWaitMs(): number {
-    // A compensation cannot be parked, and so not be thrown away.
-    return compensation ? Number.POSITIVE_INFINITY : settings.divergenceWaitMs * LONGER_EACH_TIME ** (scope.thrownAway.get(task.id) ?? 0);
+    return settings.divergenceWaitMs * LONGER_EACH_TIME ** (scope.thrownAway.get(task.id) ?? 0);
   }
 
-  /** What has settled out of turn is as if it had not been. */
   function startOver(): void {
     const { thrownAway } = scope;
     const times = thrownAway.get(task.id) ?? 0;
@@ -193,7 +192,15 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     thrownAway.set(task.id, times + 1);
     const [oldest] = thrownAway.keys();
     if (thrownAway.size > THROWN_AWAY_MAX && oldest !== undefined) thrownAway.delete(oldest);
-    ending.with({ type: "parked", asks: openOf(task), wakeAtMs: clock.now(), isAgain: true, entries: [] });
+    ending.with({ type: "parked", asks: openOf(task), wakeAtMs: clock.now(), isAgain: true, entries: noted() });
+  }
+
+  /**
+   * What is to be written with the end. What a run has called that has not caught up with its records may come in another order in the next one, which
+   * would wait for it in this one.
+   */
+  function noted(): KeyedEntry[] {
+    return settling.isLive() ? records.take() : notBinding(records.take());
   }
 
   function aborted(): void {
@@ -241,15 +248,13 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     await sideEffects.landed(signal);
     await reports.sent();
     if (!("entries" in end)) return end;
-    // What was called out of turn must not be recorded, however the run has ended.
-    if (settling.isOutOfTurn()) return { ...end, entries: [] };
     // A stopped run may be unable to write, and results that depend on a missing write could not be replayed.
     if (end.type !== "aborted") await writes.done();
     else if (!(await writes.isDone())) return end;
     // These results have settled for no handler. The next run finds them as it finds answers that arrived in between.
     const arrived = { atMs: clock.now(), revision: 0 };
     const left = settling.leftOver().map(({ id, entry }) => ({ key: id, entry: { ...entry, arrived } }));
-    return { ...end, entries: [...end.entries, ...records.take(), ...left] };
+    return { ...end, entries: [...end.entries, ...noted(), ...left] };
   } finally {
     over.abort(OVER);
     line.end();
@@ -263,6 +268,14 @@ function startHandler(handler: ReplayRequest["handler"], effects: Effects): Prom
   } catch (error) {
     return Promise.reject(error as Error);
   }
+}
+
+/** Only what binds no later run: what schemas have made of answers, and when sleeps end that no other run has begun. */
+function notBinding(entries: readonly KeyedEntry[]): KeyedEntry[] {
+  return entries.flatMap(({ key, entry }) => {
+    if (key.startsWith(entryKey("sleep", "")) && entry.place === undefined) return [{ key: readingKey(key), entry }];
+    return isReadingKey(key) ? [{ key, entry }] : [];
+  });
 }
 
 function reportingCalls({ begin }: Recollection, called: (id: string) => void): Pick<Recollection, "begin" | "call"> {

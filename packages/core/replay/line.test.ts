@@ -1911,7 +1911,7 @@ test("of tasks whose runs were thrown away, ten thousand are remembered: the one
   expect([task.thrownAway.size, task.thrownAway.get("0-task"), task.thrownAway.has("0-other-1")]).toEqual([10_000, 1, false]);
 });
 
-test("a compensation is not thrown away: it would be given up", async () => {
+test("a compensation is thrown away, too, and goes on at once", async () => {
   let attempts = 0;
   const items = slowOnce(300, () => undefined);
   const { task, run } = create({
@@ -1924,7 +1924,46 @@ test("a compensation is not thrown away: it would be given up", async () => {
   });
   task.compensate(false);
   expect(await run()).toMatchObject({ type: "threw" });
-  expect(await task.run()).toMatchObject({ type: "parked", asks: [{ key: "compensation:/go" }] });
+  expect(await task.run()).toMatchObject({ type: "parked", isAgain: true, asks: [], entries: [] });
+  expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "compensation:/go" }] });
+});
+
+test.each(["is thrown away", "is stopped"])("a sleep that was begun in a run which %s ends as if that run had recorded it", async (how) => {
+  const HOUR = 3_600_000;
+  const { task, run } = create({
+    latencies: [],
+    handler: async (given) => {
+      const { effects, run: number } = given;
+      const lock = TURNS["a semaphore"]!();
+      const first = number === 2 ? "b" : "a";
+      return await Promise.all([
+        ...["a", "b"].map((item) =>
+          effects.branch(item, async () => {
+            await wait(item === first ? 1 : 20);
+            await lock(() => confirm(given));
+          }),
+        ),
+        effects.branch("c", async () => {
+          await (number === 1 ? wait(200) : Promise.resolve());
+          effects.now("begun");
+          await effects.sleep("pause", HOUR);
+        }),
+      ]);
+    },
+  });
+  expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "a/confirm" }], wakeAtMs: undefined });
+  // The lock is taken in the other order, and so nothing that this run calls may bind the next one.
+  const stop = new AbortController();
+  if (how === "is stopped") setTimeout(() => stop.abort(), 35);
+  const end = await task.run(stop.signal);
+  const entries = "entries" in end ? end.entries : [];
+  for (const { key, entry } of entries) task.journal.set(key, entry);
+  expect([end.type, entries.map(({ key }) => key)]).toEqual([how === "is stopped" ? "aborted" : "parked", ["read sleep c/pause"]]);
+  const { outcome } = entries[0]!.entry;
+  task.skip(60_000);
+  const wakeAtMs = outcome.type === "value" ? outcome.value : undefined;
+  expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "a/confirm" }], wakeAtMs });
+  expect([task.journal.get("sleep:c/pause")?.outcome, wakeAtMs]).toEqual([outcome, expect.any(Number)]);
 });
 
 test("items that wait for what another one opens to all of them are in order", async () => {

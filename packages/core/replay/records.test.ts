@@ -12,6 +12,7 @@ function ledger({ held = 0, journalSize = 0, entriesMax = 100, sizeMax = 10_000 
   const writes: (readonly KeyedEntry[])[] = [];
   const stops: string[] = [];
   const records = createRecords({
+    isOutOfTurn: () => false,
     journal: new Map(Array.from({ length: held }, (_, index) => [`step:${index}`, reading(index)])),
     journalSize,
     settings: { journalEntriesMax: entriesMax, journalSizeMax: sizeMax },
@@ -88,6 +89,7 @@ describe("noted entries", () => {
   test("make a side effect wait for a write that another one has begun", async () => {
     const gate = Promise.withResolvers<void>();
     const records = createRecords({
+      isOutOfTurn: () => false,
       journal: new Map(),
       journalSize: 0,
       settings: { journalEntriesMax: 9, journalSizeMax: 999 },

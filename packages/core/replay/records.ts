@@ -39,11 +39,13 @@ export interface RecordsOptions {
   readonly journalSize: number;
   readonly settings: Pick<Settings, "journalEntriesMax" | "journalSizeMax">;
   readonly record: (entries: readonly KeyedEntry[]) => Promise<void>;
+  /** Whether effects have settled out of turn. What comes of that is as if it had not been. */
+  readonly isOutOfTurn: () => boolean;
   /** Ends the run with an error that no `catch` of the handler sees. */
   readonly stop: (error: ParleyError) => void;
 }
 
-export function createRecords({ journal, journalSize, settings, record, stop }: RecordsOptions): Records {
+export function createRecords({ journal, journalSize, settings, record, isOutOfTurn, stop }: RecordsOptions): Records {
   let unsaved: KeyedEntry[] = [];
   let mustSave = false;
   let saving: Promise<void> | undefined;
@@ -79,6 +81,7 @@ export function createRecords({ journal, journalSize, settings, record, stop }: 
 
   return {
     note(entry) {
+      if (isOutOfTurn()) return;
       // A sleep that began and ended since the last write is a single entry.
       const begun = unsaved.findIndex(({ key }) => key === entry.key);
       if (begun !== -1) unsaved.splice(begun, 1);

@@ -42,6 +42,7 @@ async function run(called: readonly string[], { recorded = {}, arrived = [], isH
     refuse: () => undefined,
   });
   const records = createRecords({
+    isOutOfTurn: () => false,
     journal,
     journalSize: 0,
     settings: { journalEntriesMax: 100, journalSizeMax: 10_000 },

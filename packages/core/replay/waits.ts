@@ -13,7 +13,7 @@ import { childEndOf } from "./child-end.ts";
 import { childId } from "./child-id.ts";
 import type { Answerers, AskOptions, CallOptions, ChildEnd, Settled, ToolCall, Withdrawable } from "../effects.ts";
 import { type ErrorCode, ParleyError } from "../errors.ts";
-import type { Entry } from "../journal.ts";
+import { type Entry, readingKey } from "../journal.ts";
 import { isOnPage, readReply } from "../asks/reply.ts";
 import { type Answer, type AskRequest, type AwaitedCall, type EventRequest, type Open, openOf } from "../task.ts";
 import type { Pending } from "./effect-promise.ts";
@@ -73,7 +73,7 @@ export interface WaitsOptions {
 }
 
 export function createWaits(run: Run, { records, settling }: WaitsOptions): Waits {
-  const { task, settings, ports, over, stop, diverged, touched } = run;
+  const { task, journal, settings, ports, over, stop, diverged, touched } = run;
   const { clock, digest, validate } = ports;
   const openBefore = new Map(openOf(task).map((ask) => [ask.key, ask]));
   /** Everything open, by the id of its call, in the order of the calls. */
@@ -265,8 +265,9 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
     },
     sleep(call, { promise, resolve, reject }, { ms, options }) {
       const { entry, id } = call;
-      const recorded = entry?.outcome.type === "value" ? entry.outcome.value : undefined;
-      const wakeAtMs = typeof recorded === "number" ? recorded : clock.now() + ms;
+      // A run that was thrown away may have begun it: it ends when that said.
+      const outcome = (entry ?? journal.get(readingKey(id)))?.outcome;
+      const wakeAtMs = outcome?.type === "value" && typeof outcome.value === "number" ? outcome.value : clock.now() + ms;
       const sleepEntry: Entry = entry ?? { digest: "", calledAt: call.calledAt, outcome: { type: "value", value: wakeAtMs } };
       const isWithdrawn = wait(call, promise, { ...options, digest: "" }, ({ withdrawn }) =>
         withdrawn ? reject(options.signal?.reason) : resolve(),

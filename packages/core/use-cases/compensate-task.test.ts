@@ -465,6 +465,38 @@ describe("a compensation", () => {
     });
   });
 
+  test("that waits for what may be a lock of its own is thrown away, which is no failed attempt", async () => {
+    let attempts = 0;
+    const { work, parked, dueInMs, stopClock } = await started({
+      run: failing,
+      async compensate(_ended, { branch, step }) {
+        attempts += 1;
+        const attempt = attempts;
+        await Promise.all(
+          ["a", "b"].map((item) =>
+            branch(item, async () => {
+              await systemClock.sleep(1);
+              const isSlow = attempt === 2 && item === "a";
+              await new Promise<void>((proceed) => void setTimeout(proceed, isSlow ? 300 : 1));
+              await step("undo", () => item);
+            }),
+          ),
+        );
+        if (attempt === 1) throw new Error("not yet");
+      },
+      settings: { divergenceWaitMs: 20 },
+    });
+    await work(1);
+    expect([await work(2), await work(3)]).toStrictEqual([{ type: "retrying" }, { type: "retrying" }]);
+    stopClock();
+    expect(dueInMs()).toBeLessThanOrEqual(0);
+    expect(parked.slice(-2).map(({ attempt, entries, asks }) => [attempt, entries, asks])).toStrictEqual([
+      [1, expect.anything(), []],
+      [1, [], []],
+    ]);
+    expect(await work(4)).toStrictEqual({ type: "compensated" });
+  });
+
   test("that failed is retried after a second, then twice as long each time, up to an hour, and says so", async () => {
     const { work, stopClock, dueInMs, parked, logged } = await started({
       run: failing,

@@ -86,6 +86,7 @@ export async function compensateTask(services: Services, catalogue: Catalogue, o
       return await giveUp(services, run, fields, end.error);
     case "parked":
     case "restarted":
+      if (end.type === "parked" && end.isAgain) return await again(services, run, end.entries);
       return await giveUp(services, run, fields, new ParleyError("MISPLACED_EFFECT", "a compensation cannot ask questions or restart"));
   }
 }
@@ -109,7 +110,7 @@ async function failed(services: Services, run: LastRun, { fields, error, entries
 }
 
 async function stoppedBy(services: Services, run: LastRun, stopped: Omit<Failed, "error">): Promise<RunReport> {
-  const { lease, begun } = run;
+  const { lease } = run;
   const why = lease.stoppedBy();
   if (why === "timeout") {
     return await failed(services, run, {
@@ -117,8 +118,14 @@ async function stoppedBy(services: Services, run: LastRun, stopped: Omit<Failed,
       error: new ParleyError("RUN_TIMEOUT", "the compensation worked longer than the tool's runTimeout"),
     });
   }
-  if (why === "draining") await lease.park({ entries: stopped.entries, asks: [], attempt: begun.attempt, dueAtMs: services.clock.now() });
+  if (why === "draining") await again(services, run, stopped.entries);
   return { type: "fenced" };
+}
+
+/** Another run goes on at once: this attempt has not failed. */
+async function again({ clock }: Services, { lease, begun }: LastRun, entries: readonly KeyedEntry[]): Promise<RunReport> {
+  const parked = await lease.park({ entries, asks: [], attempt: begun.attempt, dueAtMs: clock.now() });
+  return { type: parked.type === "refused" ? "fenced" : "retrying" };
 }
 
 /** During a rolling deployment another worker may have the tool, or a version of it that compensates. */

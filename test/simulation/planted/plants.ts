@@ -184,7 +184,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "a stopped run leaves results without the settlements that led to them",
     file: "packages/core/replay.ts",
-    find: "entries: [...end.entries, ...records.take(), ...left]",
+    find: "entries: [...end.entries, ...noted(), ...left]",
     replace: "entries: [...end.entries, ...left]",
     breaks: ["failure"],
   },
