@@ -37,7 +37,8 @@ function withoutQuery(place: string): string {
   return query.length === 0 ? place : [path, ...query.join("?").split(":").slice(-2)].join(":");
 }
 
-function isOfAuthor(frame: string): boolean {
+/** Whether the line of a stack, or the name of a script, is of a tool. */
+export function isOfAuthor(frame: string): boolean {
   if (frame.includes("node:") || frame.includes("<anonymous>")) return false;
   return frame.includes(".test.") || !OWN.some((path) => frame.includes(path));
 }

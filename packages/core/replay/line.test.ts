@@ -1722,18 +1722,18 @@ test("code that other code lets through in a race that it lost before is no lock
   expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "go" }] });
 });
 
-/** What a branch does after a step, with the steps `log` and `other`. */
-const AWAITED_LATER: Readonly<Record<string, (log: () => Promise<unknown>, other: () => Promise<unknown>) => Promise<unknown>>> = {
-  "after another step": async (log, other) => {
-    const logged = log();
-    await other();
+/** What a branch does after a step. */
+const AWAITED_LATER: Readonly<Record<string, (effects: Effects) => Promise<unknown>>> = {
+  "after another step": async ({ step }) => {
+    const logged = step("log", () => "logged");
+    await step("other", () => 1);
     return await logged;
   },
-  "with others of a loop": async (log, other) => {
+  "with others of a loop": async ({ step }) => {
     const logged = [];
     for (const _ of [1, 2]) {
-      await other();
-      logged.push(log());
+      await step("other", () => 1);
+      logged.push(step("log", () => "logged"));
     }
     return (await Promise.all(logged))[0];
   },
@@ -1754,16 +1754,35 @@ test.each(Object.entries(AWAITED_LATER))(
           }),
           effects.branch("b", async () => {
             await effects.step("first", () => 1);
-            return await work(
-              () => effects.step("log", () => "logged"),
-              () => effects.step("other", () => 1),
-            );
+            return await work(effects);
           }),
         ]),
     });
     expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "go" }] });
     task.answer("go", accept(1));
     expect(await task.run()).toMatchObject({ type: "parked", isAgain: true });
+    expect(await run()).toMatchObject({ type: "returned", result: { done: [...saved("a"), "logged"] } });
+  },
+);
+
+test.each(Object.entries(AWAITED_LATER))(
+  "what a branch begins, and awaits %s, is its own while another branch waits for a timer",
+  async (_, work) => {
+    const handler: Handler = async ({ effects, save }) =>
+      await Promise.all([
+        effects.branch("a", async () => {
+          await wait(1);
+          await new Promise<void>((proceed) => void setTimeout(proceed, 30));
+          return await save("a");
+        }),
+        effects.branch("b", async () => {
+          await effects.step("first", () => wait(10));
+          return await work(effects);
+        }),
+      ]);
+    const { task, run } = create({ latencies: [], handler });
+    expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "go" }] });
+    task.answer("go", accept(1));
     expect(await run()).toMatchObject({ type: "returned", result: { done: [...saved("a"), "logged"] } });
   },
 );

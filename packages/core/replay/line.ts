@@ -43,7 +43,7 @@ import {
   type Segment,
 } from "./promise-marks.ts";
 import { find, follow, leave, runAs, running, unfollow } from "./running-code.ts";
-import { collections, innermost } from "./tracing.ts";
+import { callingItself, collections, innermost } from "./tracing.ts";
 
 export interface Line {
   readonly isTraced: boolean;
@@ -284,9 +284,11 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
     // Nobody is told what Array.fromAsync awaits.
     const mayBeLeft = line.gates.size > 0 && !execution.collection;
     const waiting = Marked.of(owner)?.opens ? undefined : owner;
+    const itself = mayBeLeft && isTraced ? callingItself(execution) : undefined;
     const leftBy = (way: string | undefined) => (promise: object) => {
       const root = line.roots.get(branch)?.promise;
-      return !leadsTo(waiting, root, way, promise) && [...line.gates].some((gate) => !leadsTo(undefined, root, "", gate));
+      const isOwn = [promise, itself].some((each) => each && leadsTo(waiting, root, way, each));
+      return !isOwn && [...line.gates].some((gate) => !leadsTo(undefined, root, "", gate));
     };
     if (isOutside && shared.has(branch)) return { ...UNKNOWN, seen, running, owner };
     const started = isTraced ? innermost(execution) : undefined;

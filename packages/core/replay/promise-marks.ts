@@ -113,8 +113,8 @@ export interface Position {
    */
   readonly startedAs: (() => string | undefined) | undefined;
   /**
-   * Whether the code that calls may be another item's, left in a queue or with a lock: some code waits at a gate, and who gets the promise of the call
-   * is not the code that runs. To be asked as `wayLater`. Undefined if no code waits at a gate (L5).
+   * Whether the code that calls may be another item's, left in a queue or with a lock: some code waits at a gate, and the code that runs gets
+   * neither the promise of the call nor that of a function which calls by itself. To be asked as `wayLater`. Undefined if no code waits at a gate (L5).
    */
   readonly isLeft: ((promise: object) => boolean) | undefined;
   /** The promise that the code works on which runs now. Of a traced line; undefined if it is not known. */

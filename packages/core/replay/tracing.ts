@@ -1,4 +1,5 @@
 /** What each function of a traced line awaits (L4). A promise hook does not say who awaits; the frames that are running by then do. */
+import { isOfAuthor } from "./call-site.ts";
 import { calledFrom, codeOf, frames, isBuiltin, isOfNode, nameOf } from "./frames.ts";
 import { block, type Execution, executionOf, type LineState, type Mark, Marked, nextId } from "./promise-marks.ts";
 
@@ -146,6 +147,13 @@ export function innermost({ running, owner }: Execution): object | undefined {
     if (found) return found.promise;
   }
   return owner;
+}
+
+/** The promise of the function that calls by itself, and not by one that it may have been given. */
+export function callingItself({ running }: Execution): object | undefined {
+  const site = frames(FRAMES_MAX, callingItself).find((each) => isOfAuthor(each.getScriptNameOrSourceURL() ?? ""));
+  const code = site && codeOf(site);
+  return running.findLast((each) => each.code === code)?.promise;
 }
 
 // ── Array.fromAsync ──────────────────────────────────────────────────────────────────────────────────────────────
