@@ -1,6 +1,6 @@
 /** What a test finds of a handler that awaits something outside `ctx`, and of what a handler leaves behind. */
 import { readFile } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import type { Context } from "../context/context.ts";
 import { defineTool } from "../index.ts";
@@ -19,6 +19,33 @@ function doing(
     ...(compensate && { compensate: (_args, ctx) => compensate(ctx) }),
   });
 }
+
+test("a handler whose code waits for a lock in the wrong order in each run fails its test within seconds, and is told what to do", async () => {
+  let runs = 0;
+  const locking = doing(async (ctx) => {
+    runs += 1;
+    const first = runs === 1 ? "ada" : "bob";
+    let tail: Promise<unknown> = Promise.resolve();
+    await Promise.all(
+      ["ada", "bob"].map((id) =>
+        ctx.branch(id, async () => {
+          for (let turn = id === first ? 1 : 10; turn > 0; turn -= 1) await nextTurn();
+          const before = tail;
+          const { promise, resolve } = Promise.withResolvers<void>();
+          tail = promise;
+          await before;
+          await ctx.confirm("ok", { message: "?" });
+          resolve();
+        }),
+      ),
+    );
+  });
+  const running = await startTool(locking, {}, { strict: false });
+  expect(running.task.asks.map(({ key }) => key)).toEqual(["ada/ok"]);
+  await expect(running.answer({ "ada/ok": true })).rejects.toThrow(
+    /^in each of 4 runs, code of tool doing waited .*\n.*REPLAY_DIVERGED\. Use ctx\.map .* Seed: 1\.$/u,
+  );
+}, 20_000);
 
 describe("a handler that depends on what is faster", () => {
   /** Thanks only the person whose row arrives first. */
