@@ -68,8 +68,8 @@ export interface McpClient {
   request<Result = JsonObject>(method: string, params?: object): Promise<Result>;
   /** The same in 2025-11-25. */
   sessionRequest<Result = JsonObject>(method: string, params?: object): Promise<Result>;
-  /** Receives the reports of a task until it ends or `signal` is aborted. */
-  listen(taskId: string, reports: Reports, signal: AbortSignal): void;
+  /** Receives the reports of a task until it ends or `signal` is aborted. Resolves when there are no more. */
+  listen(taskId: string, reports: Reports, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -172,11 +172,11 @@ export function mcpClient(remote: Remote, limits: Partial<BridgeLimits> = {}): M
       await opened();
       return (await sendInTurn(method, params)) as Result;
     },
-    listen(taskId, reports, signal) {
+    async listen(taskId, reports, signal) {
       listeners.set(taskId, reports);
       signal.addEventListener("abort", () => listeners.delete(taskId));
       // The caller polls for the end of the task. A server without such sessions sends no reports.
-      opened()
+      await opened()
         .then(() => send("tasks/result", { taskId, _meta: { progressToken: taskId } }))
         .catch(() => undefined)
         .finally(() => listeners.delete(taskId));

@@ -17,6 +17,8 @@ const POLL_LONG_MS = 2_000;
 /** How long to wait for a server that does not respond. */
 const PATIENCE_MS = 10 * 60_000;
 const BAR_WIDTH = 24;
+/** How long to wait for the reports of a task that has ended. */
+const REPORTS_MS = 2_000;
 
 export interface Follow {
   readonly taskId: string;
@@ -37,12 +39,16 @@ export async function follow(client: McpClient & Pick<Reached, "api">, { taskId,
   const screen = openScreen();
   try {
     const watching = watchTask(client, taskId, signal, screen.print);
-    if (live) listenTo(client, taskId, screen, signal);
+    const told = live ? listenTo(client, taskId, screen, signal) : undefined;
     const shown = new Set<string>();
     let message: string | undefined;
     for (;;) {
       const task = await watching.next();
-      if (isOver(task)) return task;
+      if (isOver(task)) {
+        // What a fast tool has logged is still on its way.
+        await Promise.race([told, sleep(REPORTS_MS, undefined, { signal }).catch(() => undefined)]);
+        return task;
+      }
       if (live && task.statusMessage !== undefined && task.statusMessage !== message) screen.print(`… ${cleanLine(task.statusMessage)}`);
       message = task.statusMessage;
       const open = Object.entries(asksOf(task));
@@ -282,13 +288,13 @@ function openScreen(): Screen {
   };
 }
 
-function listenTo(client: McpClient, taskId: string, screen: Screen, signal: AbortSignal): void {
+function listenTo(client: McpClient, taskId: string, screen: Screen, signal: AbortSignal): Promise<void> {
   const reports: Reports = {
     onProgress: (progress, total, message) => screen.progress(progressLine(progress, total, message)),
     onLog: (level, data) =>
       screen.log(`${styled("dim", `[${cleanLine(level)}]`)} ${typeof data === "string" ? clean(data) : jsonText(data)}`),
   };
-  client.listen(taskId, reports, signal);
+  return client.listen(taskId, reports, signal);
 }
 
 export function progressLine(progress: number, total: number | undefined, message: string | undefined): string {

@@ -1,5 +1,6 @@
 /** `parley tasks`: the caller's own tasks, newest first. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { cut } from "@parley/core";
 import { INTERRUPTED, onInterrupt } from "../terminal/interrupt.ts";
 import type { ApiClient, Task } from "../client/api-client.ts";
 import type { Reached } from "../client/reach.ts";
@@ -77,6 +78,5 @@ function line(given: Task): string {
 }
 
 function shortly(text: string): string {
-  const said = cleanLine(text);
-  return said.length > SAID_CHARS_MAX ? `${said.slice(0, SAID_CHARS_MAX)}…` : said;
+  return cut(cleanLine(text), SAID_CHARS_MAX);
 }
