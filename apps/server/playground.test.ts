@@ -205,6 +205,8 @@ describe("the page at /", () => {
       expect(text).toContain(
         "opens only at the address that <code>parley start</code> or <code>parley dev</code> prints, after <code>Inbox:</code>.",
       );
+      // Where it prints none.
+      expect(text).toMatch(/use <code>parley inbox --url http:[^<]*\/mcp<\/code> in a terminal, or have people log in/);
       expect(text).not.toMatch(/href="[^"]*inbox|[?&]k=/);
     }
     expect(await (await get("/")).text()).not.toMatch(/inbox/i);

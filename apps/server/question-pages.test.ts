@@ -45,13 +45,13 @@ const asking = catalogue([
   }),
   defineTool({
     name: "confirm",
-    input: z.object({ dangerous: z.boolean().default(false) }),
-    run: async ({ dangerous }, ctx) =>
+    input: z.object({ dangerous: z.boolean().default(false), words: z.string().default("Delete it") }),
+    run: async ({ dangerous, words }, ctx) =>
       String(
         await ctx.confirm("sure", {
           message: "Delete?",
           dangerous,
-          submitLabel: "Delete it",
+          submitLabel: words,
           cancelLabel: "Keep it",
           to: { people: ["bob"] },
         }),
@@ -97,6 +97,15 @@ const asking = catalogue([
         terms: { message: "Do you agree?", schema: z.object({ agree: z.boolean() }) },
       };
       return JSON.stringify(await ctx.wizard("join", { pages, to: { people: ["bob"] } }));
+    },
+  }),
+  defineTool({
+    name: "late",
+    input: z.object({ how: z.enum(["cancel", "decline", "fail", "default"]) }),
+    async run({ how }, ctx) {
+      const onTimeout = how === "default" ? { default: { ok: true, note: "as usual" } } : how;
+      const schema = z.object({ ok: z.boolean(), note: z.string() });
+      return JSON.stringify(await ctx.ask("it", { message: "Well?", schema, to: { people: ["bob"] }, onTimeout }));
     },
   }),
   defineTool({
@@ -197,6 +206,19 @@ test("a question says who asks, through which tool, for whom, until when and wha
     "eine ganze Zahl, 1 bis 20",
   ])
     expect(german.text).toContain(part);
+});
+
+test.each([
+  ["cancel", "then it closes without an answer", "danach wird sie ohne Antwort geschlossen"],
+  ["decline", "then it counts as declined", "danach gilt sie als abgelehnt"],
+  ["fail", "then the call fails", "danach schlägt der Aufruf fehl"],
+  ["default", "then the tool takes this answer: true, as usual", "danach nimmt das Werkzeug diese Antwort: true, as usual"],
+])("a question whose time ends with %s says so", async (how, english, german) => {
+  const { at, here } = await asked("late", { how });
+  const texts = await Promise.all(
+    ["en", "de"].map(async (language) => (await open(at(here), "bob", { "accept-language": language })).text),
+  );
+  expect(texts).toEqual([expect.stringContaining(english), expect.stringContaining(german)]);
 });
 
 test("a page of a wizard has a way back where there is a page before it, and comes back filled in", async () => {
@@ -391,6 +413,17 @@ test("violations stand at their fields with everything typed kept, whoever finds
     'value="2026-12-24T19:30:00"',
   ])
     expect(byForm.text).toContain(kept);
+  // What only the schema of the tool refuses is said with what is missing, and not after it.
+  const both = await send(at(here), "bob", [
+    ...hidden(fields),
+    ...GOOD.map(([name, value]) => [name, name === "f2" ? "40" : name === "f0" ? "B" : name === "f4" ? "" : value] as const),
+  ]);
+  expect(["f0", "f2", "f4"].map((name) => new RegExp(`id="${name}-problem"[^>]*>([^<]*)`).exec(both.text)?.[1])).toEqual([
+    "must have at least 2 characters",
+    "must be between 1 and 20",
+    "is required",
+  ]);
+  expect(both.text).toContain("3 answers need a change");
   const large = await send(at(here), "bob", [
     ...hidden(fields),
     ...GOOD.map(([name, value]) => [name, name === "f2" ? "40" : value] as const),
@@ -399,6 +432,49 @@ test("violations stand at their fields with everything typed kept, whoever finds
   const sent = await send(at(here), "bob", [...hidden(fields), ...GOOD]);
   expect(titleOf(sent)).toBe("Thank you");
   expect(JSON.parse(await result())).toMatchObject({ content: { size: 4 } });
+});
+
+test.each([
+  ["f2", ["0x4", "4.5", "1e400", "four"]],
+  ["f3", ["Infinity", "NaN", "1,5"]],
+  ["f4", ["maybe", "on", "TRUE", "1", "no"]],
+  ["f5", ["false", "on", "0", ""]],
+  ["f6", ["null", "yes"]],
+  ["f7", ["2", "-1", "1.0", "0x1", "red"]],
+  ["f8", ["cheese", "0"]],
+  ["f9", ["2026-02-30", "24.12.2026", "tomorrow"]],
+  ["f10", ["1", "2026-02-30T10:00", "12/24/2026 10:00", "2026-12-24", "soon"]],
+  ["f11", ["5", "one"]],
+  ["f12", ["6", " 1"]],
+])("what the control %s does not offer is refused at its field, and taken for nothing else: %j", async (name, values) => {
+  const { at, here, taskId, services } = await asked("everything");
+  const { fields } = await open(at(here), "bob");
+  for (const value of values) {
+    const others = GOOD.filter(([each]) => each !== name);
+    const sent = await send(at(here), "bob", [...hidden(fields), ...others, [name, value]]);
+    expect([value, sent.status]).toEqual([value, 422]);
+    expect([value, sent.text]).toEqual([value, expect.stringMatching(new RegExp(`id="${name}-problem"[^>]*>[^<]{10}`))]);
+    expect(sent.text.match(/class="problem"/g)).toHaveLength(1);
+    if (name !== "f2") expect(sent.text).toContain('id="f2" name="f2" value="4"');
+    expect(sent.text).toContain('value="Bo &amp; &lt;Co&gt;"');
+  }
+  expect((await services.store.load(taskId))?.status).toBe("input_required");
+});
+
+test("a button whose words are too long has no half of a character", async () => {
+  const { at, here } = await asked("confirm", { words: `${"x".repeat(39)}🎉 and more` });
+  expect((await open(at(here), "bob")).text).toContain(`<bdi>${"x".repeat(39)}…</bdi>`);
+});
+
+test("a yes or no with two buttons is answered by these alone, and says so to a form that was written by hand", async () => {
+  const { at, here, taskId, services } = await asked("confirm");
+  const { fields } = await open(at(here), "bob");
+  for (const value of ["maybe", "yes", "on"]) {
+    const sent = await send(at(here), "bob", [...hidden(fields), ["action", "accept"], ["f0", value]]);
+    expect([sent.status, sent.text]).toEqual([422, expect.stringContaining("is none of the choices")]);
+    expect(sent.text).toContain("Delete it");
+  }
+  expect((await services.store.load(taskId))?.status).toBe("input_required");
 });
 
 test("who declines may say why, and the tool and their record have it", async () => {

@@ -22,6 +22,7 @@ const MADE_OF = [
   "apps/web/{form,texts,times}/*",
   "apps/web/styles/*",
   "packages/core/asks/{form,own-words}.ts",
+  "packages/core/values/cut.ts",
 ];
 const digest = digestOfSources();
 const BUILD = join(DIST, digest);

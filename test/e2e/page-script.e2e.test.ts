@@ -32,8 +32,8 @@ beforeAll(async () => {
 afterAll(async () => await browser?.close());
 
 /** `act` is run in a page that has the functions as `pages`. */
-async function inPage<T>(act: string): Promise<T> {
-  const page: Page = await browser!.newPage();
+async function inPage<T>(act: string, viewport = { width: 1_280, height: 720 }): Promise<T> {
+  const page: Page = await browser!.newPage({ viewport });
   await page.route("**/*", (route) => route.fulfill({ contentType: "text/html", body: "<!doctype html><body></body>" }));
   await page.goto("http://pages.test/");
   await page.addStyleTag({ content: PAGES_STYLE });
@@ -107,7 +107,7 @@ test.runIf(command)(
     };
     const seen = {};
     for (const [way, read] of Object.entries(ways)) {
-      document.body.innerHTML = '<p class="said long" id="said" tabindex="0"></p>';
+      document.body.innerHTML = '<div><p class="said long" id="said" tabindex="0"></p></div>';
       const said = document.querySelector("#said");
       said.textContent = "A line of the report.\\n".repeat(way === "of one screen" ? 3 : 200);
       pages.fold(document.body);
@@ -130,6 +130,54 @@ test.runIf(command)(
       "with its button": [true, true, true, true, true, true],
       "of one screen": [false, true, true, false, true, true],
     });
+  },
+);
+
+test.runIf(command)(
+  "on a phone no message lies over what answers a question, however far the page is scrolled and whenever the message comes",
+  async () => {
+    const covered = await inPage<readonly string[]>(
+      `
+    const covered = [];
+    const under = () => {
+      for (const button of document.querySelectorAll(".actions button")) {
+        const { left, top, width, height } = button.getBoundingClientRect();
+        for (const part of [0.05, 0.5, 0.95]) {
+          const y = top + height * part;
+          if (y < 0 || y >= innerHeight) continue;
+          const hit = document.elementFromPoint(left + width / 2, y);
+          if (hit !== button) covered.push([scrollY, y, button.textContent, hit?.className].join(" "));
+        }
+      }
+    };
+    const scrolled = async (y) => {
+      const ended = new Promise((resolve) => (addEventListener("scrollend", resolve, { once: true }), setTimeout(resolve, 120)));
+      scrollTo(0, y);
+      await ended;
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+    };
+    document.body.innerHTML = '<main><p style="height: 900px"><a href="#a">before</a></p><form class="question"><div class="actions"><button type="button">Yes, delete the archive</button><button type="button">Keep it</button></div></form><p style="height: 500px">after</p></main>';
+    pages.messages();
+    for (let y = 0; y <= 900; y += 60) {
+      await scrolled(y);
+      // Comes while the buttons are there, and is there while the page moves.
+      const shown = [pages.toast("Sent in a few seconds: Pay invoice 2026-117 of Northwind over 4,310.00 EUR?", [document.createElement("button")])];
+      under();
+      shown.push(pages.lasting("Two answers were not accepted, and this says why in so many words that it takes several lines of a phone."));
+      under();
+      await scrolled(y + 30);
+      under();
+      for (const each of shown) each.remove();
+    }
+    // The end of the page can be scrolled above them.
+    document.querySelector("main").lastElementChild.remove();
+    pages.lasting("What stays until it is closed.");
+    await scrolled(1e6);
+    under();
+    return covered;`,
+      { width: 360, height: 640 },
+    );
+    expect(covered).toEqual([]);
   },
 );
 
@@ -194,9 +242,9 @@ test.runIf(command)(
   },
 );
 
-test.runIf(command)("a message moves the page if it covers what has the focus, and not if it is beside it", async () => {
-  const moved = await inPage(`
-    document.body.innerHTML = '<main class="inbox" style="height: 3000px"></main>';
+test.runIf(command)("a message moves, or moves the page, if it covers what has the focus, and neither if it is beside it", async () => {
+  const focused = await inPage(`
+    document.body.innerHTML = '<main class="inbox" style="height: 3000px"><a href="#a" id="above" style="position: absolute; top: 20px; left: 20px">above</a></main>';
     pages.toast("Sent in a few seconds: something that is as wide as a message may be, and wider than one line of it");
     const focused = (style) => {
       scrollTo(0, 0);
@@ -204,8 +252,19 @@ test.runIf(command)("a message moves the page if it covers what has the focus, a
       button.style = "position: absolute; bottom: auto; top: " + (innerHeight - 70) + "px;" + style;
       document.body.append(button);
       button.focus({ preventScroll: true });
-      return scrollY > 0;
+      const { left, top } = button.getBoundingClientRect();
+      const isSeen = document.elementFromPoint(left + 5, top + 5) === button;
+      const moved = [scrollY > 0, document.querySelector(".toasts").dataset.edge];
+      button.remove();
+      return [isSeen, ...moved];
     };
-    return [focused("left: 20px"), focused("right: 20px")];`);
-  expect(moved).toEqual([true, false]);
+    const all = [focused("right: 20px"), focused("left: 20px")];
+    // The message moves only if it is in nobody's way there.
+    document.querySelector("#above").remove();
+    return [...all, focused("left: 20px")];`);
+  expect(focused).toEqual([
+    [true, false, "end"],
+    [true, false, "start"],
+    [true, false, "start"],
+  ]);
 });

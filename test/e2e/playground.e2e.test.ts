@@ -650,8 +650,29 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await call(page, "long_message");
     await dialog(page).getByRole("button", { name: "Show more (192,000 characters left)" }).click();
     await choose(page, "ok", "Yes");
+    // Nobody says yes to what they have not seen, and the second press of a double click answers nothing.
+    await dialog(page).getByRole("button", { name: "Answer" }).dblclick();
+    await dialog(page).getByRole("alert").getByText("The question goes on.").waitFor();
+    expect(await page.evaluate("document.activeElement.id")).toBe("question-text");
+    expect(
+      await dialog(page)
+        .getByRole("button", { name: /Show more/ })
+        .count(),
+    ).toBe(0);
     await dialog(page).getByRole("button", { name: "Answer" }).click();
     await result(page).getByRole("button", { name: "Show more (242,000 characters left)" }).waitFor();
+  });
+
+  test("after an error the last that a tool waited for is no longer said", async () => {
+    const page = await open(at("2026-07-28+tasks", "asks_and_fails"));
+    await call(page, "asks_and_fails");
+    await dialog(page).getByRole("button", { name: "Later" }).click();
+    await page.locator(".status-message", { hasText: "Waiting for the oven" }).waitFor();
+    await page.getByRole("button", { name: "Answer…" }).click();
+    await choose(page, "ok", "Yes");
+    await dialog(page).getByRole("button", { name: "Answer" }).click();
+    await result(page).getByText("the oven is cold").waitFor();
+    expect(await page.locator(".now").innerText()).not.toContain("Waiting for");
   });
 
   test("large forms are painted without long pauses", IN_TIME, async () => {

@@ -270,6 +270,7 @@ export const DE: Texts = {
     heldUp:
       "Noch nicht gesendet, weil der Server überlastet ist oder ein Problem hat. Diese Seite versucht es von selbst noch einmal: {question}",
     givenUp: "Zurückgenommen. Ist es trotzdem angekommen, zählt es.",
+    whose: "Es gibt keine Verbindung. Diese Seite erscheint wieder, sobald der Server sagt, wem sie gehört.",
     loggedOut: "Sie sind abgemeldet. Was Sie getippt haben, bleibt erhalten, bis Sie sich anmelden.",
     logIn: "Anmelden",
     handedOn: "Weitergegeben: {question}",
@@ -535,7 +536,7 @@ export const DE: Texts = {
     inbox: "Ihr Eingang",
     inboxNote: "{inbox} zeigt die Fragen, die auf Sie warten, und nimmt Ihre Antworten entgegen.",
     inboxPrinted:
-      "Ihr Eingang zeigt die Fragen, die auf Sie warten. Hier meldet sich niemand an. Deshalb öffnet er sich nur unter der Adresse, die {start} oder {dev} nach {word} ausgibt.",
+      "Ihr Eingang zeigt die Fragen, die auf Sie warten. Hier meldet sich niemand an. Deshalb öffnet er sich nur unter der Adresse, die {start} oder {dev} nach {word} ausgibt. Ein anders gestarteter Server gibt keine aus: Verwenden Sie {command} im Terminal, oder lassen Sie die Menschen sich anmelden ({setting}).",
     connect: "Einen Client verbinden",
     endpoint: "Der Endpunkt ist",
     endpointLabel: "Adresse des MCP-Endpunkts",

@@ -280,6 +280,7 @@ export const EN = {
     busy: "The server is busy. This page tries again by itself.",
     heldUp: "Not sent yet, because the server is busy or has a problem. This page tries again by itself: {question}",
     givenUp: "Taken back. If it has arrived all the same, it counts.",
+    whose: "There is no connection. This page is shown again when the server says whose it is.",
     loggedOut: "You are logged out. What you typed is kept until you log in.",
     logIn: "Log in",
     handedOn: "Handed on: {question}",
@@ -544,7 +545,7 @@ export const EN = {
     inbox: "Your inbox",
     inboxNote: "{inbox} lists the questions that wait for you, and takes your answers.",
     inboxPrinted:
-      "Your inbox lists the questions that wait for you. Nobody logs in here, so it opens only at the address that {start} or {dev} prints, after {word}.",
+      "Your inbox lists the questions that wait for you. Nobody logs in here, so it opens only at the address that {start} or {dev} prints, after {word}. Another server prints none: use {command} in a terminal, or have people log in ({setting}).",
     connect: "Connect a client",
     endpoint: "The endpoint is",
     endpointLabel: "Address of the MCP endpoint",

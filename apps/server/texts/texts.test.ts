@@ -119,7 +119,7 @@ test.each([
 
 test("where it is wrong is translated before what is wrong, however deep that is", () => {
   expect(inWords(GERMAN, "a: entry 2: must be a text, or is required; b: must be a list, and so on")).toBe(
-    "a: Eintrag 2: muss ein Text sein, oder wird gebraucht; b: muss eine Liste sein, and so on",
+    "a: Eintrag 2: muss ein Text sein, oder bitte angeben; b: muss eine Liste sein, and so on",
   );
 });
 

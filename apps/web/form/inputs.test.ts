@@ -1,6 +1,6 @@
 import type { Choice, JsonObject } from "@parley/core/form";
 import { describe, expect, test } from "vitest";
-import { contentOf, fewChoices, inputsOf, problemsIn, untouched } from "./inputs.ts";
+import { contentOf, fewChoices, inputsOf, noteOf, problemsIn, untouched } from "./inputs.ts";
 
 const field = (schema: JsonObject, isRequired = true) => {
   const [input] = inputsOf({ type: "object", properties: { it: schema }, ...(isRequired && { required: ["it"] }) });
@@ -12,6 +12,8 @@ const of = (schema: JsonObject, typed: string | boolean | string[], isRequired =
   const { content, problems } = contentOf([field(schema, isRequired)], { it: typed });
   return problems["it"] ?? content;
 };
+
+const OTHER = "is none of the choices";
 
 describe("a control", () => {
   test.each<[JsonObject, string]>([
@@ -183,6 +185,36 @@ describe("content", () => {
     expect(of({ type: "integer" }, "123456789012345678")).toBe("has more digits than a number can have");
     expect(of({ type: "object" }, "{")).toMatch(/^is not JSON: /);
     expect(of({ type: "string", format: "date-time" }, "soon")).toBe("must be a date and a time");
+  });
+
+  test.each<[JsonObject, string, string]>([
+    ...["maybe", "yes", "TRUE", "0", "on"].map((typed): [JsonObject, string, string] => [{ type: "boolean" }, typed, OTHER]),
+    ...["on", "false", "", "1"].map((typed): [JsonObject, string, string] => [{ type: "boolean", default: true }, typed, OTHER]),
+    ...["1", "-1", "0.0", "0x0", " 0", "a"].map((typed): [JsonObject, string, string] => [{ enum: ["a"] }, typed, OTHER]),
+    ...["1", "2026", "2026-02-30T10:00", "2026-04-31T10:00:00", "12/24/2026 10:00", "2026-12-24", "24:00"].map(
+      (typed): [JsonObject, string, string] => [{ type: "string", format: "date-time" }, typed, "must be a date and a time"],
+    ),
+  ])("of %j is nothing that its control does not offer, such as %j", (schema, typed, problem) => {
+    for (const isRequired of [true, false]) expect(of(schema, typed, isRequired)).toBe(problem);
+  });
+
+  test.each([
+    ["Europe/Berlin", "2026-10-25T02:30", true],
+    ["Europe/Berlin", "2026-10-25T03:00", false],
+    ["Europe/Berlin", "2026-10-25T01:59", false],
+    // Set back by half an hour, at two.
+    ["Australia/Lord_Howe", "2026-04-05T01:45", true],
+    ["Australia/Lord_Howe", "2026-04-05T01:15", false],
+    ["Australia/Lord_Howe", "2026-04-05T02:00", false],
+  ])("of a moment that a clock in %s shows at %s is said to be meant the first time: %s", (zone, typed, isSaid) => {
+    const { TZ } = process.env;
+    try {
+      process.env["TZ"] = zone;
+      expect(noteOf(field({ type: "string", format: "date-time" }), typed) !== "").toBe(isSaid);
+    } finally {
+      if (TZ === undefined) delete process.env["TZ"];
+      else process.env["TZ"] = TZ;
+    }
   });
 
   test("may have fields of any name", () => {

@@ -224,6 +224,8 @@ type Read = { readonly value: Json | undefined } | { readonly problem: string };
 function readControl(input: Input, typed: Typed): Read {
   const { control, isRequired, default: preset } = input;
   if (typeof typed === "boolean") return { value: typed };
+  // A box has one value, and what came in its place is no yes.
+  if (control === "checkbox") return { problem: NOT_OFFERED };
   // A list that was left out would get its default, and a person who has emptied it wants none of it.
   const mayLeaveOut = !isRequired && !(Array.isArray(preset) && preset.length > 0);
   if (typeof typed !== "string") {
@@ -249,16 +251,18 @@ function readControl(input: Input, typed: Typed): Read {
       return { problem: input.kind === "integer" ? "must be a whole number, in digits only" : "must be a number, such as 1234.5" };
     }
     case "tristate":
-      return { value: typed === "true" };
+      return typed === "true" || typed === "false" ? { value: typed === "true" } : { problem: NOT_OFFERED };
     case "select": {
-      const choice = input.choices[Number(typed)];
-      return { value: choice && valueOf(choice) };
+      const choice = /^\d+$/.test(typed) ? input.choices[Number(typed)] : undefined;
+      return choice ? { value: valueOf(choice) } : { problem: NOT_OFFERED };
     }
     case "datetime": {
+      // JavaScript reads "1" as a day of 2001, and 30 February as one of March.
+      if (!isMoment(typed)) return { problem: "must be a date and a time" };
       const at = new Date(typed);
       if (isSkipped(typed, at)) return { problem: "does not exist: the clock is moved forward then" };
       // Schemas that allow only whole seconds refuse even `.000`.
-      return Number.isNaN(at.getTime()) ? { problem: "must be a date and a time" } : { value: at.toISOString().replace(".000Z", "Z") };
+      return { value: at.toISOString().replace(".000Z", "Z") };
     }
     case "json":
       return (isAny(input) && !input.isRest && readAny(typed, input.schema)) || readJson(typed) || { problem: problemOf(typed) };
@@ -277,6 +281,15 @@ function problemOf(typed: string): string {
 }
 
 const TOO_MANY_DIGITS = "has more digits than a number can have";
+/** No control sends it, and it is neither a no nor nothing: the form was sent without its page, or by one that is older than the question. */
+const NOT_OFFERED = "is none of the choices";
+
+/** A local time as `datetime-local` writes it, or a moment with its zone, of a day that exists. */
+export function isMoment(typed: string): boolean {
+  const [, day] = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?$/.exec(typed) ?? [];
+  if (day === undefined || Number.isNaN(Date.parse(typed))) return false;
+  return new Date(`${day}T00:00Z`).toISOString().startsWith(day);
+}
 
 /** A default that nobody changed is sent as it is: a control may show less of it, such as a local time without fractions of a second. */
 function unchanged(input: Input, typed: Typed | undefined): Read | undefined {

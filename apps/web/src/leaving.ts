@@ -4,7 +4,8 @@
  *
  *   leaving ──▶ each other page: sending … sent ──▶ the login ends ──▶ left
  *
- * What is told goes through the browser's storage. Where that is forbidden, nobody hears.
+ * What is told goes through the browser's storage. Where that is forbidden, nobody hears. A page that the browser has frozen, or keeps to go back to, hears
+ * nothing either: it compares the mark of the last log-out with the one that it has seen when it comes to life.
  */
 const LEAVING = "parley-leaving";
 const SENDING = "parley-sending:";
@@ -33,12 +34,33 @@ function onTold(key: string, act: () => void): void {
   addEventListener("storage", (event) => event.key === key && event.newValue !== null && act());
 }
 
+/** Of the last log-out in this browser. It stays, and says nothing about anybody. */
+function markNow(): string {
+  let mark = "";
+  attempt(() => (mark = localStorage.getItem(LEFT) ?? ""));
+  return mark;
+}
+let seen = markNow();
+
 export function tellLeft(): void {
-  tell(LEFT);
+  seen = `${Math.random()}`;
+  attempt(() => localStorage.setItem(LEFT, seen));
 }
 
 export function onLeft(act: () => void): void {
   onTold(LEFT, act);
+}
+
+/** `act` is run when the page is seen again after a log-out, of which it may have heard or not. */
+export function onBack(act: () => void): void {
+  const look = () => {
+    if (document.hidden || markNow() === seen) return;
+    seen = markNow();
+    act();
+  };
+  document.addEventListener("visibilitychange", look);
+  document.addEventListener("resume", look);
+  addEventListener("pageshow", look);
 }
 
 /** `send`: sends what the person gave here. Undefined if there is nothing. */

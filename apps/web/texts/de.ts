@@ -21,7 +21,8 @@ export const PHRASES: typeof EN.PHRASES = {
   above: "mehr als {n}",
   steps: "in Schritten von {n}",
   example: "zum Beispiel {text}",
-  required: "wird gebraucht",
+  required: "bitte angeben",
+  notOffered: "gehört nicht zur Auswahl",
   digits: "muss eine ganze Zahl sein, nur in Ziffern",
   number: "muss eine Zahl sein, zum Beispiel 1234.5",
   tooManyDigits: "hat mehr Ziffern, als eine Zahl haben kann",
@@ -267,6 +268,7 @@ export const PLAY: typeof EN.PLAY = {
   sent: "gesendet",
   received: "empfangen",
 
+  unread: "Die Frage geht noch weiter. Lesen Sie sie zu Ende, bevor Sie antworten.",
   showMore: "Mehr zeigen (noch {count} Zeichen)",
   copy: "Kopieren",
   copied: "Kopiert",

@@ -31,6 +31,7 @@ export const PHRASES = {
   steps: "in steps of {n}",
   example: "such as {text}",
   required: "is required",
+  notOffered: "is none of the choices",
   digits: "must be a whole number, in digits only",
   number: "must be a number, such as 1234.5",
   tooManyDigits: "has more digits than a number can have",
@@ -270,6 +271,7 @@ export const PLAY = {
   sent: "sent",
   received: "received",
 
+  unread: "The question goes on. Read it to its end before you answer.",
   showMore: "Show more ({count} characters left)",
   copy: "Copy",
   copied: "Copied",

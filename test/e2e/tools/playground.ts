@@ -1,6 +1,6 @@
 /** What the playground must handle: every kind of field, several questions at once, pages to visit, and hostile content. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Context, defineTool } from "@parley/sdk";
+import { type Context, defineTool, RpcFailure } from "@parley/sdk";
 import { z } from "zod";
 
 const SCRIPT = `<script>document.title = "owned"</script><img src=x onerror="document.title='owned'">`;
@@ -163,6 +163,15 @@ export const chatty = defineTool({
   },
 });
 
+export const asksAndFails = defineTool({
+  name: "asks_and_fails",
+  async run(_args, ctx) {
+    ctx.status("Waiting for the oven");
+    await ctx.ask("sure", { message: "Sure?", schema: z.object({ ok: z.boolean() }) });
+    throw new RpcFailure(-32050, "the oven is cold");
+  },
+});
+
 /** A red pixel. */
 const PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 
@@ -186,4 +195,4 @@ export const emits = defineTool({
   },
 });
 
-export default [emits, everyField, twoAtOnce, twoTexts, goThere, hostile, manyFields, manyOptions, longMessage, chatty];
+export default [asksAndFails, emits, everyField, twoAtOnce, twoTexts, goThere, hostile, manyFields, manyOptions, longMessage, chatty];

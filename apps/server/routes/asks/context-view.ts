@@ -22,7 +22,7 @@ function partView({ question }: Texts, part: ContextPart): Html {
     case "picture":
       return linkView(part, part.type === "picture" ? question.picture : undefined);
     case "diff":
-      return markup`${heading}<div class="wide diff" ${scrolls}>${diffLines(part.before, part.after).map(lineView)}</div>`;
+      return markup`${heading}<div class="wide diff" translate="no" ${scrolls}>${diffLines(part.before, part.after).map(lineView)}</div>`;
   }
 
   function lineView({ change, text }: ReturnType<typeof diffLines>[number]): Html {
@@ -49,6 +49,6 @@ function linkView({ title, url }: Extract<ContextPart, { url: string }>, kind: s
   const parsed = URL.parse(url);
   const canOpen = parsed?.protocol === "https:" || parsed?.protocol === "http:";
   const what = kind === undefined ? undefined : markup`${kind} `;
-  if (!canOpen) return markup`<p>${what}<bdi>${title}</bdi> <code>${url}</code></p>`;
-  return markup`<p>${what}<a href="${parsed.href}" target="_blank" rel="noopener noreferrer"><bdi>${title}</bdi></a> <span class="quiet"><bdi>${parsed.host}</bdi></span></p>`;
+  if (!canOpen) return markup`<p>${what}<bdi>${title}</bdi> <code translate="no">${url}</code></p>`;
+  return markup`<p>${what}<a href="${parsed.href}" target="_blank" rel="noopener noreferrer"><bdi>${title}</bdi></a> <span class="quiet" translate="no"><bdi>${parsed.host}</bdi></span></p>`;
 }

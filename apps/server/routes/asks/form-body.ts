@@ -1,6 +1,6 @@
 /** What a person typed into a form that came without script: from the body of the request to the content of the answer. */
 import { isFilledIn, isRisky, type JsonObject } from "@parley/core";
-import { contentOf, type Draft, type Input, inputsOf, type Problems, type Typed } from "@parley/web/form";
+import { contentOf, type Draft, type Input, inputsOf, isMoment, type Problems, type Typed } from "@parley/web/form";
 import { inZone, toZone } from "./wall-clock.ts";
 
 /** How a question is shown: with which controls, and how carefully. */
@@ -42,9 +42,14 @@ export function draftIn(inputs: readonly Input[], body: URLSearchParams): Draft 
 
 function typedIn(input: Input, name: string, body: URLSearchParams): Typed {
   if (input.control === "checks") return body.getAll(name);
-  if (input.control === "checkbox") return body.has(name);
+  if (input.control === "checkbox") return isTicked(body.get(name));
   // Browsers end the lines of a form with both characters.
   return (body.get(name) ?? "").replaceAll("\r\n", "\n");
+}
+
+/** A box that is not ticked sends nothing. Anything but its value is kept as it came, and refused. */
+function isTicked(sent: string | null): Typed {
+  return sent === null || sent === "true" ? sent !== null : sent;
 }
 
 export interface ReadForm {
@@ -64,7 +69,7 @@ export function contentIn(
     if (input.control === "datetime" && typeof typed === "string" && typed !== "") {
       const moment = inZone(typed, zone);
       // Read as it is, it would be a time of this server's zone.
-      if (moment === undefined && !Number.isNaN(Date.parse(`${typed}Z`))) wrong.push([input.name, skipped]);
+      if (moment === undefined && isMoment(typed)) wrong.push([input.name, skipped]);
       return [input.name, moment ?? typed];
     }
     return [input.name, typed];

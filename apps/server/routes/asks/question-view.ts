@@ -8,6 +8,7 @@ import {
   type Ask,
   type Audience,
   type Caller,
+  cut,
   isTestCall,
   type JsonObject,
   type Json,
@@ -364,10 +365,10 @@ function link(view: QuestionView, page: { readonly url: string; readonly isRepor
   const canOpen = url?.protocol === "https:" || url?.protocol === "http:";
   const isEncoded = url?.host.split(".").some((part) => part.startsWith("xn--")) === true;
   return markup`<div class="flow"><p>${question.linkTo}</p>
-<p class="host"><bdi>${url?.host ?? ""}</bdi></p>
+<p class="host" translate="no"><bdi>${url?.host ?? ""}</bdi></p>
 ${isEncoded ? markup`<p class="risk">${question.linkEncoded}</p>` : undefined}
 ${url?.protocol === "http:" ? markup`<p class="risk">${question.linkPlain}</p>` : undefined}
-<p class="quiet"><code>${cut(page.url, 2_000)}</code></p>
+<p class="quiet"><code translate="no">${cut(page.url, 2_000)}</code></p>
 ${canOpen ? markup`<p><a class="button main" href="${url.href}" target="_blank" rel="noopener noreferrer">${question.linkOpen}</a></p>` : markup`<p class="bad">${question.linkRefused}</p>`}</div>
 <form class="question" method="post" action="${action}">
 ${hiddenOf(view)}
@@ -509,10 +510,6 @@ function titled(
   { value, title = value }: { readonly value: string; readonly title?: string },
 ): string {
   return title.trim() === "" ? question.blank : title;
-}
-
-function cut(text: string, max: number): string {
-  return text.length > max ? `${text.slice(0, max)} …` : text;
 }
 
 /** How it ended, in a sentence. `hasAnswers`: they follow. */

@@ -5,6 +5,7 @@ import {
   answerOnPage,
   type AnswerOnPage,
   checkOnPage,
+  cut,
   type JsonObject,
   type OpenPage,
   type Receipt,
@@ -192,7 +193,7 @@ export function createQuestions({ services, titleOf, onward, addresses, signatur
     return markup`<section class="flow" aria-labelledby="record">
 <h2 id="record">${words.title}</h2>
 ${lesson(reader, asked, receipt)}
-<p class="said" dir="auto">${said.length > 2_000 ? `${said.slice(0, 2_000)} …` : said}</p>
+<p class="said" dir="auto">${cut(said, 2_000)}</p>
 ${reply.action === "decline" ? markup`<p>${words.youDeclined}</p>${reply.reason === undefined ? undefined : markup`<p class="quiet">${words.reason}: <span dir="auto">${reply.reason}</span></p>`}` : answers ? markup`<h3 class="quiet">${words.youAnswered}</h3>${answers}` : markup`<p>${words.youAccepted}</p>`}
 <dl class="facts"><dt>${words.tool}</dt><dd><bdi>${titleOf(call)}</bdi></dd>${inCallOf(reader, by.whose === "named" ? by.name : undefined)}<dt>${words.when}</dt><dd>${momentText(reader, services.clock.now())}</dd></dl>
 </section>
@@ -211,7 +212,12 @@ ${toInbox(reader)}`;
       if (!read) return notice(reply, "unreadable");
       const { form, draft, content, problems } = read;
       const again = { draft, isInInbox: isInInbox(body) };
-      if (Object.keys(problems).length > 0) return await show(reply, { request, taskId: given.taskId, page }, { ...again, problems });
+      if (Object.keys(problems).length > 0) {
+        // With what the tool would not take of the rest: who has mended all that was said is not told of more.
+        const violations = await checkOnPage(services, given, { action: "accept", content });
+        const { "": _ofAll, ...ofRest } = problemsIn(violations, form.inputs);
+        return await show(reply, { request, taskId: given.taskId, page }, { ...again, problems: { ...ofRest, ...problems } });
+      }
       if (body.get("only") === "check") {
         if (page.required) return noticeLogin(reply, given, page.required);
         const violations = await checkOnPage(services, given, { action: "accept", content });

@@ -12,6 +12,10 @@ test.each([
   // Skipped.
   ["2026-03-29T02:30", "Europe/Berlin", undefined],
   ["soon", "Europe/Berlin", undefined],
+  // JavaScript would read the last as the first day of 2001, and those before as a day of the month after.
+  ["2026-02-30T10:00", "Europe/Berlin", undefined],
+  ["2026-11-31T10:00", "UTC", undefined],
+  ["1", "Europe/Berlin", undefined],
 ])("%s in %s is %s", (local, zone, moment) => {
   expect(inZone(local, zone)).toBe(moment);
 });

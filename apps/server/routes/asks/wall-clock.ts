@@ -1,5 +1,6 @@
 /** Wall clocks of time zones, as the control `datetime-local` reads and writes them: `2026-12-24T19:30`. */
 
+import { isMoment } from "@parley/web/form";
 import { DAY_MS } from "@parley/web/times";
 
 /** What a clock in that zone shows at that moment, to the second. */
@@ -24,8 +25,8 @@ export function toZone(ms: number, zone: string): string {
  * for a time that it skips, and for what is no time.
  */
 export function inZone(local: string, zone: string): string | undefined {
+  if (!isMoment(`${local}Z`)) return undefined;
   const asUtc = Date.parse(`${local}Z`);
-  if (Number.isNaN(asUtc)) return undefined;
   const wanted = new Date(asUtc).toISOString().slice(0, 19);
   // Zones are at most 14 hours from UTC. A change of clocks lies between these offsets or beside them.
   const offsets = [-DAY_MS, 0, DAY_MS].map((around) => Date.parse(`${toZone(asUtc + around, zone)}Z`) - (asUtc + around));

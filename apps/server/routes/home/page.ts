@@ -39,7 +39,7 @@ ${
     : markup`<p class="quiet">${say(home.playOff, { setting: markup`<code>PARLEY_PLAYGROUND</code>` })}</p>`
 }
 <h2>${home.asked}</h2>
-<p>${hasInbox ? say(home.inboxNote, { inbox: markup`<a href="inbox">${home.inbox}</a>` }) : say(home.inboxPrinted, PRINTED)}</p>
+<p>${hasInbox ? say(home.inboxNote, { inbox: markup`<a href="inbox">${home.inbox}</a>` }) : say(home.inboxPrinted, { ...PRINTED, command: code(`parley inbox --url ${endpoint}`) })}</p>
 ${hasApprovals ? markup`<p>${say(home.approvalsNote, { approvals: markup`<a href="approvals">${texts.approvals.title}</a>` })}</p>` : undefined}
 <h2>${home.connect}</h2>
 <p>${home.endpoint}</p>
@@ -59,8 +59,12 @@ ${hasAccounts ? markup`<h2>${home.accounts}</h2>\n<p>${say(home.accountsNote, { 
 `.text;
 }
 
-/** What prints the address of an inbox that needs no login, and after which word. */
-const PRINTED = { start: markup`<code>parley start</code>`, dev: markup`<code>parley dev</code>`, word: markup`<code>Inbox:</code>` };
+function code(text: string): Html {
+  return markup`<code>${text}</code>`;
+}
+
+/** What prints the address of an inbox that needs no login, and after which word. Of a server that prints none, its logs would keep the ticket. */
+const PRINTED = { start: code("parley start"), dev: code("parley dev"), word: code("Inbox:"), setting: code("PARLEY_AUTH=required") };
 
 export const STYLE = `${TOKENS_STYLE}
 * { box-sizing: border-box; }

@@ -1,5 +1,5 @@
 /** The markup of several questions that are answered with one form, and of the receipts. It works without script. */
-import { aboutOf, type Caller, describeProblems, type OpenPage, type SettledRead } from "@parley/core";
+import { aboutOf, type Caller, cut, describeProblems, type OpenPage, type SettledRead } from "@parley/core";
 import type { Draft, Problems } from "@parley/web/form";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import type { Texts } from "../../texts/en.ts";
@@ -54,7 +54,7 @@ function entry({ caller, reader, titleOf }: Pick<BatchView, "caller" | "reader" 
   const { context = [] } = aboutOf(page.ask.request) ?? {};
   const [, rest] = headline(wordsOf(page).said);
   // Questions of one tool often begin alike.
-  const more = rest.length > REST_CHARS_MAX ? `${rest.slice(0, REST_CHARS_MAX)} …` : rest;
+  const more = cut(rest, REST_CHARS_MAX);
   return markup`<li><details><summary><span dir="auto">${firstLine(page, titleOf)}</span> <span class="quiet"><span dir="auto">${more}</span> ${inCall} ${moment(reader, page.ask.askedAtMs)}</span></summary>
 <p class="said" dir="auto">${wordsOf(page).said}</p>
 ${contextView(reader.texts, context)}</details></li>`;

@@ -1,5 +1,5 @@
 /** The markup of the inbox: the list of what is asked of a person, and the question beside it. */
-import { type AskedPage, type AskSummary, type Owner, ownWords, type Priority, whoIs } from "@parley/core";
+import { type AskedPage, type AskSummary, cut, type Owner, ownWords, type Priority, whoIs } from "@parley/core";
 import { type CLOSES_MS, haste } from "@parley/web/times";
 import type { TitleOf } from "../../front-end/tool-titles.ts";
 import { distanceText, filled, type Reader, todayText } from "../../texts/texts.ts";
@@ -297,7 +297,7 @@ function prompted({ texts }: Reader, { remindedAtMs, escalatedTo }: AskSummary):
   const { inbox } = texts;
   if (escalatedTo) {
     const all = escalatedTo.map((to) => toText(texts, { to })).join("; ");
-    const names = markup`<bdi>${all.length > NAMES_CHARS_MAX ? `${all.slice(0, NAMES_CHARS_MAX)} …` : all}</bdi>`;
+    const names = markup`<bdi>${cut(all, NAMES_CHARS_MAX)}</bdi>`;
     return markup` <span class="tag later">${say(inbox.alsoAsked, { names })}</span>`;
   }
   return remindedAtMs === undefined ? undefined : markup` <span class="tag later">${inbox.reminded}</span>`;

@@ -5,6 +5,7 @@
  *                            ▲                        │
  *                            └── parley_task (polls) ◀┘ ─▶ next question, or the end
  */
+import { cut } from "@parley/core/cut";
 import { render } from "preact";
 import { filled } from "../../texts/words.ts";
 import { languageNow, speak } from "../language.ts";
@@ -198,7 +199,7 @@ function noteGone(before: Waiting, now: Waiting | undefined): void {
 }
 
 function brief(question: string): string {
-  return question.length > QUESTION_CHARS ? `${question.slice(0, QUESTION_CHARS)}…` : question;
+  return cut(question, QUESTION_CHARS);
 }
 
 function begin(result: ToolResult): void {

@@ -8,7 +8,7 @@ import { enhanceAround } from "./around.ts";
 import { button, find, findAll, findWrong, make, say } from "./page.ts";
 import { fold, isRead, makeSearchable } from "./options.ts";
 import { type Sending, sendSoon, shortened, whileJudged } from "./sending.ts";
-import { lasting, toast } from "./toasts.ts";
+import { lasting } from "./toasts.ts";
 import { typedText } from "./typed.ts";
 
 /** Where the answer goes from here. */
@@ -68,7 +68,7 @@ async function submit(form: HTMLFormElement, { by, place, ask, given }: Submitte
     const url = form.getAttribute("action") || location.href;
     const isAnswer = by.value !== "decline";
     // Nobody says yes to what they have not seen.
-    if (isAnswer && by.value !== "no" && !isRead(place)) return toast(say("unread"), [], { urgent: true }).leave();
+    if (isAnswer && by.value !== "no" && !isRead(place)) return;
     const isDanger = by.classList.contains("danger");
     const keepsDraft = !isAnswer && "back" in form.dataset;
     const sent = { ask, url, from: location.href, body, keepsDraft };

@@ -1,6 +1,6 @@
 /** Asks the server for a page, or sends it a form, without leaving the page. */
-import { onLeft } from "../leaving.ts";
-import { person, tellTime } from "./page.ts";
+import { onBack, onLeft } from "../leaving.ts";
+import { findAll, make, person, say, tellTime } from "./page.ts";
 
 export interface Loaded {
   /** 0 without a connection. */
@@ -16,8 +16,33 @@ export interface Loaded {
 
 const PATIENCE_MS = 20_000;
 
+/** How soon the server is asked again whose page it is. */
+const AGAIN_MS = 3_000;
+
 let hasLeft = false;
 onLeft(() => (hasLeft = true));
+
+/**
+ * Somebody has logged out while the page was not seen, and another person may sit there now: it shows nothing until the server has said that it is still
+ * this person's. If it is not, the page is loaded again.
+ */
+onBack(() => {
+  hasLeft = true;
+  const shown = findAll("body > *").filter(({ hidden }) => !hidden);
+  for (const each of shown) each.hidden = true;
+  void (async () => {
+    let note: HTMLElement | undefined;
+    for (;;) {
+      const { status } = await load(location.href);
+      if (status !== 0 && status !== 429 && status < 500) break;
+      note ??= make("main", { class: "card", children: [make("p", { text: say("whose"), attributes: { role: "alert" } })] });
+      document.body.append(note);
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+    note?.remove();
+    for (const each of shown) each.hidden = false;
+  })();
+});
 
 /**
  * If the person has logged out on another page, or another person has logged in with this browser, the page is loaded again instead: nobody sees, or keeps, what

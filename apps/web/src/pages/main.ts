@@ -7,7 +7,7 @@ import { startInbox } from "./inbox.ts";
 import { load } from "./load.ts";
 import { find, findWrong, make, say } from "./page.ts";
 import { sendBeforeLogout, sendOnLeaving } from "./sending.ts";
-import { lasting, messages } from "./toasts.ts";
+import { lasting, messages, type Toast, toast } from "./toasts.ts";
 import { touchedSince } from "./touched.ts";
 import { typedText, typedView } from "./typed.ts";
 
@@ -69,6 +69,15 @@ function take(page: Document, typed: string): boolean {
 /** Asks for the page again as long as it shows an open question, so that whoever waits for it learns how it ended. */
 async function watch(): Promise<void> {
   let tag: string | undefined;
+  let away: Toast | undefined;
+  const tellAway = (isAway: boolean) => {
+    if (isAway) away ??= toast(say("offline"), [], { urgent: true });
+    else {
+      away?.remove();
+      away = undefined;
+    }
+  };
+  addEventListener("offline", () => find("#ask") && tellAway(true));
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     const place = find("#ask");
@@ -76,6 +85,7 @@ async function watch(): Promise<void> {
     // An answer is on its way.
     if (document.hidden || place.inert) continue;
     const reply = await load(location.href, { tag: tag ?? '""' });
+    tellAway(reply.status === 0);
     if (reply.status === 401) {
       // They log in on another page, or somebody else does.
       await new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));

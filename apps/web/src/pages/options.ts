@@ -1,5 +1,6 @@
 /** Makes many options searchable, and shows that long texts go on until they have been read. */
 import { chooseByLetters, plain } from "../letters.ts";
+import { isAtEnd, noteReading } from "../reading.ts";
 import { button, find, findAll, make, say } from "./page.ts";
 
 const MANY = 15;
@@ -76,11 +77,9 @@ export function fold(within: ParentNode): void {
   const more = button(say("more"), () => unfold(text));
   more.className = "more";
   text.after(more);
-  text.addEventListener("scroll", () => isAtEnd(text) && (text.dataset["read"] = ""));
-}
-
-function isAtEnd({ scrollTop, clientHeight, scrollHeight }: HTMLElement): boolean {
-  return scrollTop + clientHeight >= scrollHeight - 2;
+  // Where the person is led to who is told to read on, and never over what they press.
+  text.before(make("p", { class: "risk unread", attributes: { role: "alert" } }));
+  text.addEventListener("scroll", () => noteReading(text));
 }
 
 function unfold(text: HTMLElement): void {
@@ -97,7 +96,10 @@ function unfold(text: HTMLElement): void {
 export function isRead(within: ParentNode): boolean {
   const text = find(".said.long:not([data-read])", within);
   if (text) {
+    const note = find(".unread", within);
     unfold(text);
+    if (note) note.textContent = say("unread");
+    note?.scrollIntoView({ block: "start" });
     unfoldedAtMs = performance.now();
   }
   return performance.now() - unfoldedAtMs >= PAUSE_MS;

@@ -6,6 +6,7 @@
  *
  * Sending an answer twice is safe, because the first one counts and the server says so to the second.
  */
+import { cut } from "@parley/core/cut";
 import { onLeaving, othersSent } from "../leaving.ts";
 import { forgetDraft, leaveDraft } from "./drafts.ts";
 import { load, type Loaded } from "./load.ts";
@@ -85,7 +86,7 @@ export function isSending(ask: string): boolean {
 
 export function shortened(question: string): string {
   const line = question.trim().replaceAll(/\s+/g, " ");
-  return line.length > QUESTION_CHARS ? `${line.slice(0, QUESTION_CHARS)} …` : line;
+  return cut(line, QUESTION_CHARS);
 }
 
 /** Sends it in a moment. A second answer to the same question, as by a double click, is ignored, unless the first one is held up. */

@@ -1,4 +1,5 @@
 /** What a call has reported so far, within bounds, for the page. */
+import { cut } from "@parley/core/cut";
 import type { Json, JsonObject } from "@parley/core/form";
 import { filled } from "../../texts/words.ts";
 import { TEXTS } from "../play-texts.ts";
@@ -161,8 +162,4 @@ function chunkOf(value: Json | undefined): string {
 
 function word(value: unknown, otherwise: string): string {
   return typeof value === "string" && value !== "" ? value.slice(0, 40) : otherwise;
-}
-
-function cut(text: string, max: number): string {
-  return text.length > max ? `${text.slice(0, max)}…` : text;
 }

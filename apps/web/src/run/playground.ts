@@ -1,4 +1,5 @@
 /** The state of the page and its actions. Views read the signals and call these functions. */
+import { cut } from "@parley/core/cut";
 import { computed, signal } from "@preact/signals";
 import type { JsonObject } from "@parley/core/form";
 import type { TaskTimeline } from "@parley/core/timeline";
@@ -430,5 +431,5 @@ export function draftsOf({ taskId, tool: name }: Pick<Run, "taskId" | "tool">): 
 }
 
 function shortened(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+  return cut(text, 80);
 }

@@ -8,6 +8,7 @@ import { problemIn, wordsOf } from "../mcp/shared.ts";
 import type { Question, Reply } from "../mcp/types.ts";
 import { TEXTS } from "../play-texts.ts";
 import { keepDraft, keptDraft } from "../run/drafts.ts";
+import { wasRead } from "../reading.ts";
 import { logIn } from "../run/account.ts";
 import { answer, postpone, postponeAll, run, usesLogin, wantsToken } from "../run/playground.ts";
 import { hasNextPage, isWayBack } from "../wizard.ts";
@@ -38,7 +39,8 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
   const [problems, setProblems] = useState<Problems>(question.problems ?? {});
   const [banner, setBanner] = useState<string | undefined>();
   const [isSending, setSending] = useState(false);
-  const [isPaused] = usePause(true);
+  const [isPaused, pause] = usePause(true);
+  const [isUnfolded, setUnfolded] = useState(false);
   const isDisabled = isSending || isPaused;
   const inputs = question.schema ? inputsOf(question.schema, question.hints) : [];
   // Some dialects report problems in the message, others by field. Show them once.
@@ -76,9 +78,23 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
     focusProblem(form.current);
   }
 
+  useLayoutEffect(() => {
+    if (isUnfolded) dialog.current?.querySelector<HTMLElement>("#question-text")?.focus();
+    if (isUnfolded) dialog.current?.querySelector(".unread")?.scrollIntoView({ block: "center" });
+  }, [isUnfolded]);
+
+  /** Nobody says yes to what they have not seen. If not, all of it is shown now, and the second press of a double click answers nothing. */
+  function isSeen(): boolean {
+    const text = dialog.current?.querySelector<HTMLElement>("#question-text");
+    if (isUnfolded || !text || (wasRead(text) && !text.parentElement?.querySelector(".more"))) return true;
+    setUnfolded(true);
+    pause();
+    return false;
+  }
+
   function submit(event: Event): void {
     event.preventDefault();
-    if (isDisabled) return;
+    if (isDisabled || !isSeen()) return;
     const { content, problems: wrong } = contentOf(inputs, draft);
     const found = { ...wrong, ...unreadable(form.current, SCOPE, inputs) };
     setProblems(found);
@@ -120,7 +136,12 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
           {filled(TEXTS.questionOf, { tool })}
         </h2>
         {words.step && <p class="eyebrow">{filled(TEXTS.step, { number: words.step.number, count: words.step.count })}</p>}
-        <Said id="question-text" text={words.said} label={TEXTS.question} />
+        {isUnfolded && (
+          <p class="banner unread" role="alert">
+            {TEXTS.unread}
+          </p>
+        )}
+        <Said id="question-text" text={words.said} label={TEXTS.question} isWhole={isUnfolded} />
         {words.filesHere !== undefined && <p dir="auto">{filled(TEXTS.filesHere, { names: words.filesHere })}</p>}
         {problem !== undefined && (
           <p ref={refusal} class="banner" role="alert" dir="auto">
@@ -146,7 +167,12 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
             />
           </div>
         ) : (
-          <Page url={question.url} isDisabled={isDisabled} onOpen={() => void send({ action: "accept" })} />
+          <Page
+            url={question.url}
+            mayOpen={() => !isDisabled && isSeen()}
+            isDisabled={isDisabled}
+            onOpen={() => void send({ action: "accept" })}
+          />
         )}
         <footer class="dialog-foot">
           {run.value?.isConnected === false && !wantsToken.value && (
@@ -171,8 +197,15 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
   );
 }
 
+interface PageProps {
+  readonly url: string;
+  readonly isDisabled: boolean;
+  readonly mayOpen: () => boolean;
+  readonly onOpen: () => void;
+}
+
 /** Shows where the tool sends the person: the whole host in its encoded form, so that look-alike letters are visible. */
-function Page({ url, isDisabled, onOpen }: { readonly url: string; readonly isDisabled: boolean; readonly onOpen: () => void }) {
+function Page({ url, isDisabled, mayOpen, onOpen }: PageProps) {
   const parsed = URL.parse(url);
   const canOpen = parsed !== null && (parsed.protocol === "https:" || parsed.protocol === "http:");
   return (
@@ -189,7 +222,7 @@ function Page({ url, isDisabled, onOpen }: { readonly url: string; readonly isDi
           target="_blank"
           rel="noopener noreferrer"
           aria-disabled={isDisabled}
-          onClick={(event) => (isDisabled ? event.preventDefault() : onOpen())}
+          onClick={(event) => (mayOpen() ? onOpen() : event.preventDefault())}
         >
           {TEXTS.open}
         </a>

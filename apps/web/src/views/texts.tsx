@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { filled } from "../../texts/words.ts";
 import { count } from "../language.ts";
 import { TEXTS } from "../play-texts.ts";
+import { noteReading } from "../reading.ts";
 
 const SHOWN_AT_FIRST = 8_000;
 const SHOWN_MORE = 40_000;
@@ -13,25 +14,30 @@ interface SaidProps {
   readonly mono?: boolean;
   /** Of the text, for what it describes. */
   readonly id?: string;
+  /** All of it at once, as high as it is. */
+  readonly isWhole?: boolean;
 }
 
 /** Shows text of a tool or a person, in its own direction, and only as much at once as the page can handle. */
-export function Said({ text, label, mono = false, id }: SaidProps) {
+export function Said({ text, label, mono = false, id, isWhole = false }: SaidProps) {
   const [shown, setShown] = useState(SHOWN_AT_FIRST);
-  const rest = text.length - shown;
-  const isLong = text.length > 600;
+  const rest = isWhole ? 0 : text.length - shown;
+  const isLong = text.length > 600 && !isWhole;
   return (
     <div class={mono ? "said mono" : "said"}>
       <div
         class={isLong ? "said-text scrolls" : "said-text"}
         dir="auto"
         id={id}
+        // Its end is not there yet while some of it is left out.
+        onScroll={({ currentTarget }) => rest <= 0 && noteReading(currentTarget)}
         {...(isLong && { tabIndex: 0, role: "region", "aria-label": label })}
+        {...(isWhole && { tabIndex: -1 })}
       >
         {rest > 0 ? text.slice(0, shown) : text}
       </div>
       {rest > 0 && (
-        <button type="button" class="quiet" onClick={() => setShown(shown + SHOWN_MORE)}>
+        <button type="button" class="quiet more" onClick={() => setShown(shown + SHOWN_MORE)}>
           {filled(TEXTS.showMore, { count: count(rest) })}
         </button>
       )}
