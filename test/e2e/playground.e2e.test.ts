@@ -671,7 +671,7 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     await page.getByRole("button", { name: "Answer…" }).click();
     await choose(page, "ok", "Yes");
     await dialog(page).getByRole("button", { name: "Answer" }).click();
-    await result(page).getByText("the oven is cold").waitFor();
+    await page.getByRole("region", { name: "The error" }).or(page.getByText("the oven is cold")).first().waitFor();
     expect(await page.locator(".now").innerText()).not.toContain("Waiting for");
   });
 

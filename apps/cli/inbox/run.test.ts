@@ -62,3 +62,8 @@ test("what needs a login in a browser is not asked by `parley answer` either", a
   const { server } = opened({ ...ASK, key: "sure", assurance: LOGIN });
   await expect(answer(server, "0-a", "sure", {})).rejects.toThrow("sure needs a login in a browser: answer it on its page or in the inbox");
 });
+
+test("the result of somebody else's task is not waited for, and nothing is answered", async () => {
+  const { server } = opened({ ...ASK, key: "sure", owner: { principal: "ann", isCaller: false } } as unknown as OpenAsk);
+  await expect(answer(server, "0-a", "sure", { wait: true, set: ["ok=true"] })).rejects.toThrow("--wait is for your own tasks");
+});

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { replyFrom } from "./answering.ts";
+import { replyFrom, within } from "./answering.ts";
 
 describe("a request that only a client can fulfil", () => {
   const request = { method: "sampling/createMessage", params: {} };
@@ -45,7 +45,23 @@ describe("options that contradict each other", () => {
     expect(() => replyFrom(form, given)).toThrow(`${options} contradict each other: use one of them`);
   });
 
+  test("a reason goes with a no alone", () => {
+    expect(replyFrom(form, { decline: true, reason: "Not now" })).toEqual({ action: "decline", reason: "Not now" });
+    for (const given of [{ accept: true }, { set: ["size=4"] }, {}])
+      expect(() => replyFrom(form, { ...given, reason: "Not now" })).toThrow("use it with --decline");
+  });
+
   test("accepting with content is no contradiction", () => {
     expect(replyFrom(form, { accept: true, set: ["size=4"] })).toEqual({ action: "accept", content: { size: 4 } });
   });
+});
+
+test.each([
+  ["/party-size/content/partySize", 1, "/partySize"],
+  ["/content/partySize/0", 0, "/partySize/0"],
+  ["/party-size/content", 1, "/"],
+  ["/party-size/action", 1, "/party-size/action"],
+  ["/content/content", 0, "/content"],
+] as const)("a problem at %s, below %i names, is one at %s of the form", (path, before, at) => {
+  expect(within({ path, message: "is wrong" }, before)).toEqual({ path: at, message: "is wrong" });
 });
