@@ -94,9 +94,9 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "a failure that no code has awaited yet ends the process",
     finding: 1,
-    file: "packages/core/replay/effect-promise.ts",
-    find: "  void Promise.prototype.then.call(promise, settled, settled);\n",
-    replace: "",
+    file: "packages/core/replay/flow.ts",
+    find: "  return scoped instanceof Flow ? scoped.strays : undefined;\n",
+    replace: "  return undefined;\n",
     breaks: ["unhandled"],
   },
   {
