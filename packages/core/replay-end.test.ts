@@ -114,6 +114,19 @@ describe("a run that is stuck", () => {
     expect(lookedMs.reduce((sum, ms) => sum + ms)).toBe(630);
   });
 
+  test("has its ordinary patience again after progress while it waits for ctx alone", async () => {
+    const later = async ({ step, ofCtx }: Effects, sleep: (ms: number) => Promise<void>) => {
+      void step("new", () => 1);
+      await ofCtx(sleep(25));
+      await step("one", () => 1);
+      return await ofCtx(forever());
+    };
+    // At the check after 30 ms it has called the step, and counts from there: at 70 ms 40 are not enough.
+    const { end, lookedMs } = await looks(await changed(later, 50));
+    expect(end).toMatchObject({ type: "diverged", error: { data: { recorded: "step:two, ask:go (not called again)" } } });
+    expect(lookedMs.reduce((sum, ms) => sum + ms)).toBe(150);
+  });
+
   test("has its full patience once it waits for ctx alone: what it awaited outside may have come late, on a worker that stood still", async () => {
     const late = async ({ step, ofCtx }: Effects, sleep: (ms: number) => Promise<void>) => {
       void step("new", () => 1);
@@ -197,6 +210,18 @@ describe("a run that is stuck", () => {
       type: "diverged",
       error: { data: { recorded: "step:one, step:two, ask:go (not called again)", found: "nothing new" } },
     });
+  });
+
+  test("that waits for ctx alone is not kept by a function which nobody awaits, and which awaits something outside", async () => {
+    const beside = async () => await forever();
+    const stuck = await changed(async ({ step }) => {
+      void beside();
+      return { done: (await step("also", () => 1)) ?? null };
+    }, 31);
+    // It would settle third.
+    stuck.task.journal.set("step:also", { digest: "", calledAt: "0", place: 3, outcome: { type: "value", value: 1 } });
+    const { end, lookedMs } = await looks(stuck);
+    expect([lookedMs, end?.type]).toStrictEqual([[10, 20, 40], "diverged"]);
   });
 
   test("that waits for a helper which waits for ctx alone waits for nothing outside", async () => {

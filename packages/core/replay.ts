@@ -41,7 +41,7 @@
  *   replay/request.ts         what a run is given                       replay/call-site.ts       where the code of a tool called ctx
  */
 import { openOf } from "./task.ts";
-import { COMPENSATION, entryKey, isReadingKey, type KeyedEntry, readingKey } from "./journal.ts";
+import { COMPENSATION, entryKey, type KeyedEntry, readingKey } from "./journal.ts";
 import { OVER } from "./wait-over.ts";
 import { createCourse } from "./replay/course.ts";
 import { createDivergence } from "./replay/divergence.ts";
@@ -270,12 +270,10 @@ function startHandler(handler: ReplayRequest["handler"], effects: Effects): Prom
   }
 }
 
-/** Only what binds no later run: what schemas have made of answers, and when sleeps end that no other run has begun. */
+/** Only what binds no later run: when sleeps end that no other run has begun. */
 function notBinding(entries: readonly KeyedEntry[]): KeyedEntry[] {
-  return entries.flatMap(({ key, entry }) => {
-    if (key.startsWith(entryKey("sleep", "")) && entry.place === undefined) return [{ key: readingKey(key), entry }];
-    return isReadingKey(key) ? [{ key, entry }] : [];
-  });
+  const begun = entries.filter(({ key, entry }) => key.startsWith(entryKey("sleep", "")) && entry.place === undefined);
+  return begun.map(({ key, entry }) => ({ key: readingKey(key), entry }));
 }
 
 function reportingCalls({ begin }: Recollection, called: (id: string) => void): Pick<Recollection, "begin" | "call"> {

@@ -1623,6 +1623,17 @@ test.each([
   expect(new Set(calls.map(({ key }) => key)).size).toBe(calls.length);
 });
 
+test("of a lock that is let go after another read nothing is known: the run is thrown away, and a later one is right", async () => {
+  const { task, run } = exclusively(["a", "b", "a"], async ({ save }, item) => {
+    await save(item);
+    await systemClock.idle();
+  });
+  expect(await run()).toMatchObject({ type: "parked", asks: [{ key: "go" }] });
+  task.answer("go", accept(1));
+  expect(await task.run()).toMatchObject({ type: "parked", isAgain: true, entries: [] });
+  expect(await run()).toMatchObject({ type: "returned", result: { done: ["a", "b"] } });
+});
+
 test("each run that is thrown away lets the next one wait four times as long", async () => {
   const { task, run } = exclusively(["a", "b"], confirm);
   await run();
@@ -1885,7 +1896,7 @@ test("code that was let through by an effect before is no lock, also if that set
 });
 
 /** In the second run, `a` reads for `slowMs`, so that `b` and `c` settle out of turn. `late`: what they do then. */
-function slowOnce(slowMs: number, late: (effects: Effects, item: string) => void): Handler {
+function slowOnce(slowMs: number, late: (effects: Effects, item: string) => Promise<void> | void): Handler {
   return async ({ effects, run: number }) =>
     await Promise.all(
       ITEMS.map((item) =>
@@ -1894,7 +1905,7 @@ function slowOnce(slowMs: number, late: (effects: Effects, item: string) => void
           await wait(1);
           await new Promise<void>((proceed) => void setTimeout(proceed, takes));
           const saves = (await effects.step("save", () => `saved ${item}`)) as string;
-          if (number === 2) late(effects, item);
+          if (number === 2) await late(effects, item);
           return saves;
         }),
       ),
@@ -1909,11 +1920,20 @@ test("a run that is stopped while effects settle out of turn keeps nothing of wh
       effects.now("late");
       effects.patched("late");
       if (item === "c") stop.abort();
+      return effects.sleep("late", 60_000);
     }),
   });
   expect((await run()).type).toBe("parked");
   task.answer("go", accept(1));
   expect(await task.run(stop.signal)).toMatchObject({ type: "aborted", entries: [] });
+});
+
+test("what looks as if it were left to other code, while effects settle out of turn, fails no task", async () => {
+  const { task, run } = create({ latencies: [], handler: slowOnce(300, (effects) => void effects.sleep("late", 1)) });
+  expect((await run()).type).toBe("parked");
+  task.answer("go", accept(1));
+  expect(await task.run()).toMatchObject({ type: "parked", isAgain: true });
+  expect(await run()).toMatchObject({ type: "returned", result: { done: saved(...ITEMS) } });
 });
 
 test("of tasks whose runs were thrown away, ten thousand are remembered: the one of which that is longest ago is forgotten", async () => {
