@@ -517,3 +517,23 @@ describe("asks", () => {
     expect(taken).toEqual([{ reads: 1 }, { answers: 1 }]);
   });
 });
+
+test("a list is narrowed by when a question was asked, and when it closes", async () => {
+  const { send, another } = await subject();
+  await another();
+  const { asks } = (await send("eve", "/asks")).body as { asks: { askedAt: string; deadline: string }[] };
+  const at = (time: string, ms: number) => encodeURIComponent(new Date(Date.parse(time) + ms).toISOString());
+  const [{ askedAt, deadline }] = asks as [(typeof asks)[number]];
+  const HOUR = 3_600_000;
+  for (const [query, isThere] of [
+    [`askedBefore=${at(askedAt, HOUR)}`, true],
+    [`askedBefore=${at(askedAt, -HOUR)}`, false],
+    [`askedAfter=${at(askedAt, -HOUR)}`, true],
+    [`askedAfter=${at(askedAt, HOUR)}`, false],
+    [`deadlineBefore=${at(deadline, HOUR)}`, true],
+    [`deadlineBefore=${at(deadline, -HOUR)}`, false],
+  ] as const) {
+    expect([query, (await send("eve", `/asks?${query}`)).body.asks.length > 0]).toEqual([query, isThere]);
+    expect([query, (await send("eve", `/asks/count?${query}`)).body.count > 0]).toEqual([query, isThere]);
+  }
+});

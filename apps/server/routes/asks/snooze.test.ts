@@ -5,14 +5,14 @@ import { readerOf } from "../../texts/texts.ts";
 import { markup } from "./html.ts";
 import { readSnooze, snoozeView } from "./snooze.ts";
 
-/** A Saturday, and two days before the clocks change. */
+/** A Friday, two days before the clocks change. */
 const NOW_MS = Date.parse("2026-03-27T09:00:00Z");
 const READER = readerOf({ headers: { cookie: "parley-zone=Europe%2FBerlin" } });
 
-const offered = (deadlineMs: number) =>
-  [
-    ...snoozeView(READER, { action: "", hidden: markup``, nowMs: NOW_MS, deadlineMs }).text.matchAll(/value="snooze:(\w+)"|max="([^"]*)"/g),
-  ].map(([, choice, max]) => choice ?? max);
+const offered = (deadlineMs: number, nowMs = NOW_MS) =>
+  [...snoozeView(READER, { action: "", hidden: markup``, nowMs, deadlineMs }).text.matchAll(/value="snooze:(\w+)"|max="([^"]*)"/g)].map(
+    ([, choice, max]) => choice ?? max,
+  );
 
 test.each<[string, number, readonly string[]]>([
   ["in an hour", NOW_MS + HOUR_MS, []],
@@ -23,6 +23,11 @@ test.each<[string, number, readonly string[]]>([
   ["in a week", NOW_MS + 7 * 24 * HOUR_MS, ["hour", "hours", "tomorrow", "monday"]],
 ])("of a question that closes %s, only what is before that is offered", (_when, deadlineMs, choices) => {
   expect(offered(deadlineMs).filter((each) => each !== "until" && !/^\d/.test(each ?? ""))).toEqual(choices);
+});
+
+test("on a Sunday, the day after is tomorrow, and not Monday as well", () => {
+  const nowMs = Date.parse("2026-03-29T12:00:00Z");
+  expect(offered(nowMs + 7 * 24 * HOUR_MS, nowMs).filter((each) => each === "tomorrow" || each === "monday")).toEqual(["tomorrow"]);
 });
 
 test("the field ends at the deadline, by the clock of the person", () => {
