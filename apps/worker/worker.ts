@@ -13,6 +13,7 @@ import {
   depositSeal,
   eventTokens,
   type EventLoopWatch,
+  expectShortLives,
   sha256Digest,
   systemClock,
   watchEventLoop,
@@ -44,6 +45,7 @@ export interface Worker {
  * port cannot be opened. A shared telemetry is opened and closed by its owner.
  */
 export async function startWorker(config: WorkerConfig, shared?: Telemetry): Promise<Worker> {
+  expectShortLives();
   const log = createLogger("worker", config.logLevel);
   const { allowedHosts, core, concurrency } = config;
   const telemetry =

@@ -5,6 +5,7 @@ export * from "./deposit-seal.ts";
 export * from "./digest.ts";
 export * from "./environment.ts";
 export * from "./event-tokens.ts";
+export * from "./heap.ts";
 export * from "./hosts.ts";
 export * from "./logger.ts";
 export * from "./scope.ts";
