@@ -191,7 +191,7 @@ local function on_task(id, work)
   return result
 end
 
--- Changes to what the root shows. A script concerns one family, so there is one root.
+-- Changes to what the root shows: to asks of its children, and `reported`, to their status. A script concerns one family, so there is one root.
 local at_root, root_id = {}, nil
 
 -- Something happens to an ask. A child's question is shown by the root, which then changes as well; in this case the link is returned.

@@ -362,18 +362,40 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       stop();
     });
 
-    test.each(["is cancelled", "is given up", "of a child"])("and %s: the root no longer says so", async (how) => {
-      const { taskId, token, childId: id, link } = await family();
+    test.each([
+      ["is cancelled"],
+      ["is given up"],
+      ["ends"],
+      ["is cancelled with its parent", "below"],
+      ["ends with its parent", "below"],
+      ["ends as its parent restarts", "below"],
+      ["is given up by its parent", "below"],
+    ])("and %s: the root no longer says so, and who watches it is woken", async (how, where = "") => {
+      const { taskId, token, childId: id, link, open } = await family();
+      await life.park(taskId, token, [open]);
       const child = await life.begin({ taskId: id, run: 1 });
-      const below = how === "of a child" ? await call({ taskId: id, token: child, link }, "room") : undefined;
-      await (below ? say(below.id, await life.begin({ taskId: below.id, run: 1 }), BOB) : say(id, child, BOB));
+      const below = where === "below" ? await call({ taskId: id, token: child, link }, "room") : undefined;
+      const waiting = below ? await life.begin({ taskId: below.id, run: 1 }) : child;
+      await say(below?.id ?? id, waiting, BOB);
       expect(await statusOf(taskId)).toBe(BOB);
+      const { onChange, stop } = await countWakes(taskId);
+      const giveUp = (holder: string, held: string, given: string, name: string) =>
+        store.record({ taskId: holder, token: held, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [withdrawal(given, name)] });
 
-      if (how === "is given up")
-        await store.record({ taskId, token, nowMs: Date.now(), leaseMs: LEASE_MS, entries: [withdrawal(id, "hotel")] });
-      else await life.cancel(id);
+      const ways: Readonly<Record<string, () => Promise<unknown>>> = {
+        "is cancelled": () => life.cancel(id),
+        "is given up": async () => giveUp(taskId, await life.begin({ taskId, run: 2 }), id, "hotel"),
+        ends: () => finishChild(id, child, link),
+        "is cancelled with its parent": () => life.cancel(id),
+        "ends with its parent": () => finishChild(id, child, link),
+        "ends as its parent restarts": () => life.restart(id, child),
+        "is given up by its parent": () => giveUp(id, child, below?.id ?? "", "room"),
+      };
+      await ways[how]?.();
 
+      await expect.poll(() => onChange.mock.calls.length).toBeGreaterThan(0);
       expect(await statusOf(taskId)).toBeUndefined();
+      stop();
     });
   });
 

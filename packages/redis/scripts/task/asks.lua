@@ -4,7 +4,7 @@ The index has, for each name in an audience, two sorted sets, by the time of the
 wanted or how urgent they are. It narrows and never grants (core's policy.ts). An ask to its task's owner alone has no entry and costs nothing. ]]
 
 -- In end.lua and usage.lua.
-local cancel_child, note_closed, note_behind
+local cancel_child, note_closed
 
 local ASKED = OF_SLOT .. 'asked:'
 -- The sets outlive their newest entry by this long, so that nothing stays behind tasks that were deleted by hand.
@@ -85,8 +85,6 @@ local function remove_ask(key, why, now_ms)
   local link = happens_to_ask(why, key)
   -- It leaves the root at once, because scripts on the root go by its fields.
   if link then redis.call('HDEL', TASK .. link.root, 'ask:' .. link.path .. ':' .. key) end
-  -- Its listeners must read the status again.
-  if child_id and redis.call('HDEL', task, 'behind:' .. child_id) > 0 then happens('reported') end
   if child_id then cancel_child(child_id, now_ms) elseif is_unanswered then note_closed(key, ask, why, now_ms) end
   return true
 end

@@ -126,8 +126,10 @@ local function end_task(state, task_id, status, now_ms, owes)
     local link = read_link()
     local family = link and TASK .. link.root
     if family and tonumber(redis.call('HGET', family, 'family') or 0) > 0 then redis.call('HINCRBY', family, 'family', -1) end
-    -- With its parent, the root says it (remove_ask).
-    if nested == 0 then note_behind(false, now_ms) elseif family then redis.call('HDEL', family, 'behind:' .. task_id) end
+    if family and redis.call('HDEL', family, 'behind:' .. task_id) > 0 then
+      root_id = link.root
+      at_root[#at_root + 1] = { what = 'reported' }
+    end
   end
   state.status = status
   local is_stopping = owes and status == 'cancelled' and state.token
@@ -201,7 +203,7 @@ local function answer_parent(link, answer, now_ms, too_large, told_max)
 end
 
 -- A child waits for people at another server, or does so no more. Clients know only its root, which has its status (withBehind in store.ts).
-function note_behind(waits, now_ms)
+local function note_behind(waits, now_ms)
   local id, link = own_id(), read_link()
   if not link then return end
   on_task(link.root, function()

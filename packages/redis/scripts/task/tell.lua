@@ -23,7 +23,7 @@ end
 -- A child's change happens at its root, to the same audience.
 local function shows(change)
   happens(change.what, change.key)
-  audiences[own_id() .. ' ' .. change.key] = audiences[change.id .. ' ' .. change.own]
+  if change.key then audiences[own_id() .. ' ' .. change.key] = audiences[change.id .. ' ' .. change.own] end
 end
 
 -- Publishes the changes of a task. This is the only place that does so: once per script that changed anything visible, with the list of
@@ -43,7 +43,7 @@ local function tell(state, now_ms)
     local root = read_state(task)
     if not root or is_finished(root) then return end
     for _, change in ipairs(at_root) do
-      local field = 'ask:' .. change.key
+      local field = change.key and 'ask:' .. change.key
       if change.what == 'asked' then
         redis.call('HSET', task, field, table.concat({ '~', root.revision + 1, change.position, change.id, change.own }, ' '))
       elseif change.what == 'refused' then
