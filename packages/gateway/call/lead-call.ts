@@ -244,7 +244,7 @@ async function nextEvent(
 }
 
 function requestOf(leading: Leading, round: Round | undefined): CallRequest {
-  const { effects, upstream, kind, listed, args, paramHeaders, questionTimeoutMs, answers, visits } = leading;
+  const { effects, upstream, kind, listed, args, paramHeaders, questionTimeoutMs, answers, visits, mayRepeat } = leading;
   const { call } = effects;
   const { taskSupport } = listed.execution ?? {};
   const given = answers.given();
@@ -267,6 +267,7 @@ function requestOf(leading: Leading, round: Round | undefined): CallRequest {
     given,
     ...(awaited.length > 0 && { awaited }),
     ...(round && { round }),
+    ...(mayRepeat && { mayRepeat }),
   };
 }
 

@@ -168,6 +168,50 @@ test.each([
   expect(await call()).toEqual(done);
 });
 
+describe("a call that has begun at an upstream that is then replaced by a server of", () => {
+  const TASK = { taskId: "t", status: "working", createdAt: "2026-12-01T00:00:00Z", lastUpdatedAt: "2026-12-01T00:00:00Z", ttlMs: null };
+  const withTasks: Serve = (method, answering) => {
+    const { result } = answering;
+    if (method === "tools/call") return result({ resultType: "task", ...TASK });
+    if (method === "tasks/get") return result({ ...TASK, resultType: "complete", status: "completed", result: { content: CONTENT } });
+    if (method !== "server/discover") return stateless(method, answering);
+    const extensions = { "io.modelcontextprotocol/tasks": {} };
+    stateless(method, { ...answering, result: (given) => result({ ...given, capabilities: { tools: {}, extensions } }) });
+  };
+  const answered = { responses: { ok: { action: "accept", content: { ok: true } } } } as const;
+  const task = { responses: {}, task: { id: "t", asked: [] } };
+  const done = { type: "result", result: { content: CONTENT } };
+  const lost = { type: "lost", message: expect.stringContaining("any more") };
+
+  test.each<[string, Serve, Serve, Partial<CallRequest>, object, number]>([
+    ["an older revision, with an answer: is lost", stateless, classic, { round: answered }, lost, 0],
+    ["an older revision, with a state alone: is lost", stateless, classic, { round: { responses: {}, state: "s" } }, lost, 0],
+    ["an older revision, and may be repeated: is made again", stateless, classic, { round: answered, mayRepeat: true }, done, 1],
+    ["an older revision, before it began (−32042): is made", stateless, classic, { round: { responses: {} } }, done, 1],
+    ["a newer revision, before it began (−32042): is made", classic, stateless, { round: { responses: {} } }, done, 1],
+    ["an older revision, with a task: is lost, and not made again", withTasks, classic, { round: task, mayRepeat: true }, lost, 0],
+    ["the same revision without tasks, with a task: is lost, and not made again", withTasks, stateless, { round: task }, lost, 0],
+    ["the same kind, with a task: is followed", withTasks, withTasks, { round: task }, done, 0],
+  ])("%s", async (_what, before, after, request, expected, calls) => {
+    let made = 0;
+    const counting =
+      (serve: Serve): Serve =>
+      (method, answering) => {
+        if (method === "tools/call") made += 1;
+        serve(method, answering);
+      };
+    const { call, replace } = await calling(counting(before), request);
+    replace(counting(after));
+    expect(await call()).toMatchObject(expected);
+    expect(made).toBe(calls);
+    if (!request.round?.task) return;
+    // The server that has the task is back.
+    replace(counting(before));
+    expect(await call()).toMatchObject(done);
+    expect(made).toBe(0);
+  });
+});
+
 test.each([
   ["without tasks", {}],
   ["with tasks", { extensions: { "io.modelcontextprotocol/tasks": {} } }],

@@ -77,7 +77,7 @@ async function pollSessionTask(sending: SendCall): Promise<UpstreamEvent> {
 }
 
 async function sendInSession(sending: SendCall, isFresh = false): Promise<UpstreamEvent> {
-  const { request, questions, isOver, onSession, onSent } = sending;
+  const { request, connector, questions, isOver, onSession, onSent } = sending;
   let session: UpstreamSession;
   try {
     session = await openSession(sending, isFresh);
@@ -91,6 +91,12 @@ async function sendInSession(sending: SendCall, isFresh = false): Promise<Upstre
     return { type: "lost", message: "the call ended before it was sent" };
   }
   onSession(session);
+  const replaced = cannotContinue(session, request);
+  if (replaced) {
+    // The next poll finds out what is spoken by then.
+    connector.forget(request.upstream);
+    return replaced;
+  }
   await answerOpening(session, sending);
   if (isOver()) return { type: "lost", message: "the call ended before it was sent" };
   const askedBefore = questions.asked();
@@ -174,6 +180,18 @@ async function followTask(tasks: TaskRequests, sending: SendCall): Promise<Upstr
 function begun(task: UpstreamTask): UpstreamTask {
   const isUnread = (task.status === "completed" && !task.result) || (task.status === "failed" && !task.error);
   return isUnread ? { ...task, status: "working", pollIntervalMs: 0 } : task;
+}
+
+/**
+ * Why the session's server cannot continue what the call has begun: another one has taken the place of the one that asked. What it does not know it would
+ * ignore, and begin the call again.
+ */
+function cannotContinue({ isStateless, tasks }: UpstreamSession, { round, mayRepeat = false }: CallRequest): UpstreamEvent | undefined {
+  if (!round) return undefined;
+  if (round.task) return tasks ? undefined : { type: "lost", message: "it has no tasks any more, and so does not know the call's" };
+  const isBegun = round.state !== undefined || Object.keys(round.responses).length > 0;
+  if (isStateless || !isBegun || mayRepeat) return undefined;
+  return { type: "lost", message: "it asked in a revision that it does not speak any more, and the call may not be made again" };
 }
 
 function judging({ request, questions: { admit }, waitedMs }: SendCall): Judging {

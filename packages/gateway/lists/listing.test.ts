@@ -328,10 +328,26 @@ describe("a list that is read", () => {
     expect(await read()).toMatchObject({ tools: [tool("a")], leftOut: [] });
   });
 
-  test("ends where its server begins again, and otherwise after 64 pages with an error", async () => {
-    const again = await reading(() => ({ tools: [tool("a")], nextCursor: "unknown" }));
-    expect(await again.read()).toMatchObject({ tools: [{ name: "a" }], leftOut: [] });
-    expect(again.requests()).toBe(2);
+  test.each([
+    ["knows no cursor", ["unknown"], 2],
+    ["writes an empty cursor on its only page", [""], 2],
+    ["writes an empty cursor on its last page, and takes it for none", ["second", ""], 3],
+    ["goes round", ["second", "third", "first"], 4],
+  ] as const)("ends where its server begins again: it %s", async (_, cursors, requests) => {
+    const around = await reading((page) => {
+      const at = (page - 1) % cursors.length;
+      return { tools: [tool(`a${at}`)], nextCursor: cursors[at] };
+    });
+    const { tools, leftOut } = await around.read();
+    expect([tools.map(({ name }) => name), leftOut, around.requests()]).toEqual([cursors.map((_each, at) => `a${at}`), [], requests]);
+  });
+
+  test("has one cursor for all of its pages, if its server counts them itself", async () => {
+    const { read } = await reading((page) => ({ tools: [tool(`a${page}`)], ...(page < 4 && { nextCursor: "more" }) }));
+    expect((await read()).tools).toHaveLength(4);
+  });
+
+  test("ends after 64 pages with an error", async () => {
     const endless = await reading((page) => ({ tools: [tool(`a${page}`)], nextCursor: String(page % 2) }));
     await expect(endless.read()).rejects.toMatchObject({ code: "LIST_PAGINATION_EXCEEDED" });
     expect(endless.requests()).toBe(64);

@@ -1,4 +1,5 @@
 /** What an upstream offers, in its own words and within bounds. Stored as JSON where front ends and workers find it. */
+import { hash } from "node:crypto";
 import { type Client, type ClientCapabilities, ProtocolError, SdkError, SdkErrorCode, specTypeSchemas } from "@modelcontextprotocol/client";
 import { type JsonObject, jsonExceeds, STORED_DEPTH_MAX } from "@parley/core";
 import { z } from "zod";
@@ -240,16 +241,18 @@ async function readList<Kind extends keyof Lists>(
 ): Promise<Lists[Kind]> {
   const { method, item: schema } = WIRE[kind];
   const items: object[] = [];
+  const pagesRead = new Set<string>();
   let cursor: string | undefined;
-  let before: string | undefined;
   let chars = 0;
   for (let pages = 0; pages < PAGES_MAX && chars <= PAGES_CHARS_MAX; pages += 1) {
     const { items: read, nextCursor } = await readPage(kind, cursor, { client, timeoutMs, ...(signal && { signal }) });
     // First, because every other reader of an item nests as deeply as it does, also on front ends, whose lists would all fail with it.
     const given = read.filter((item) => !nestsTooDeeply(item, kind, problems)).map(withoutNulls);
     const text = JSON.stringify(given);
-    // A server that does not know its cursor begins again.
-    if (nextCursor === cursor && text === before) return items as unknown as Lists[Kind];
+    // A server that does not know its cursor begins again, and so does one that writes an empty cursor on its last page.
+    const page = hash("sha256", JSON.stringify([nextCursor, text]));
+    if (pagesRead.has(page)) return items as unknown as Lists[Kind];
+    pagesRead.add(page);
     for (const item of given) {
       const { issues } = schema["~standard"].validate(item);
       const place = issues ? placeOf(issues) : hasHeaders && kind === "tools" ? wrongHeader(item as ListedTool) : undefined;
@@ -257,7 +260,7 @@ async function readList<Kind extends keyof Lists>(
       else if (problems.length < LEFT_OUT_MAX) problems.push(`${nameOf(item)} of ${kind} is not as MCP requires: ${place}`);
     }
     if (nextCursor === undefined) return items as unknown as Lists[Kind];
-    [cursor, before] = [nextCursor, text];
+    cursor = nextCursor;
     chars += text.length;
   }
   throw new SdkError(SdkErrorCode.ListPaginationExceeded, `${method} has no end`);

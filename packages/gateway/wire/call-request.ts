@@ -35,6 +35,8 @@ export interface CallRequest {
   readonly awaited?: readonly string[];
   /** Answers to the input that the previous call required. */
   readonly round?: Round;
+  /** Whether the call may be made anew. */
+  readonly mayRepeat?: boolean;
 }
 
 export interface Round {
