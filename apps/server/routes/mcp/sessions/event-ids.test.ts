@@ -14,7 +14,7 @@ const cursors: readonly (readonly [string, Cursor])[] = [
   ["a call without reports", { stream: "call", event: 1, taskId }],
   [
     "a call with reports of every kind",
-    { stream: "call", event, taskId, feed, seen: { revision: 1_000_000, position: 99 }, progress: -1.7976931348623157e308 },
+    { stream: "call", event, taskId, feed, seen: { revision: 1_000_000, position: 99 }, progress: -1.7976931348623157e308, waits: true },
   ],
   ["a call that made no progress", { stream: "call", event, taskId, seen: { revision: 0, position: 0 }, progress: 0 }],
   ["a task's result", { stream: "result", event, taskId, feed, requestId: 7 }],

@@ -29,6 +29,8 @@ export interface CallCursor extends TaskCursor {
   readonly seen?: AskMoment;
   /** The last progress that was reported, because progress must increase. */
   readonly progress?: number;
+  /** It was said that others are asked, and not yet that they are no more. */
+  readonly waits?: boolean;
 }
 
 /** The stream of tasks/result. */
@@ -88,6 +90,8 @@ export function eventIds(signatures: Signatures): EventIds {
 
 /** Occurs in no field: they are numbers, task ids and base64url. */
 const SEPARATOR = "~";
+/** Front ends of the version before ignore it. */
+const WAITS = "w";
 
 function fieldsOf(cursor: Cursor): readonly string[] {
   const event = cursor.event.toString(36);
@@ -99,8 +103,16 @@ function fieldsOf(cursor: Cursor): readonly string[] {
     case "result":
       return ["r", event, cursor.taskId, cursor.feed ?? "", packed(cursor.requestId), ...optional(cursor.progressToken)];
     case "call": {
-      const { taskId, feed = "", seen, progress } = cursor;
-      return ["c", event, taskId, feed, seen ? `${seen.revision}.${seen.position}` : "", progress === undefined ? "" : String(progress)];
+      const { taskId, feed = "", seen, progress, waits } = cursor;
+      const fields = [
+        "c",
+        event,
+        taskId,
+        feed,
+        seen ? `${seen.revision}.${seen.position}` : "",
+        progress === undefined ? "" : String(progress),
+      ];
+      return waits ? [...fields, WAITS] : fields;
     }
   }
 }
@@ -109,7 +121,9 @@ const packed = (value: RequestId | ProgressToken) => Buffer.from(JSON.stringify(
 const unpacked = <T>(field: string) => JSON.parse(Buffer.from(field, "base64url").toString()) as T;
 const optional = (token: ProgressToken | undefined) => (token === undefined ? [] : [packed(token)]);
 
-function cursorOf([stream, eventField = "", taskId = "", feed = "", rest = "", progress = ""]: readonly string[]): Cursor | undefined {
+function cursorOf([stream, eventField = "", taskId = "", feed = "", rest = "", progress = "", waits]: readonly string[]):
+  | Cursor
+  | undefined {
   const event = Number.parseInt(eventField, 36);
   if (stream === "s") return { stream: "standalone", event };
   if (stream === "f") return { stream: "ended", event };
@@ -128,6 +142,7 @@ function cursorOf([stream, eventField = "", taskId = "", feed = "", rest = "", p
     ...cursor,
     ...(rest !== "" && { seen: { revision: Number(revision), position: Number(position) } }),
     ...(progress !== "" && { progress: Number(progress) }),
+    ...(waits === WAITS && { waits: true }),
   };
 }
 

@@ -170,6 +170,46 @@ describe("the stream of a call", () => {
     expect(await resumed.next()).toMatchObject({ method: "elicitation/create" });
   });
 
+  test.each([
+    ["after it has said that others are asked is told at once that they are asked no more", "waits", [false]],
+    ["before anything was said of others is not told that it goes on", "before", []],
+  ] as const)("that is resumed %s", async (_, from, told) => {
+    const goesOn = Promise.withResolvers<void>();
+    const said = { before: Promise.withResolvers<void>(), waits: Promise.withResolvers<void>() };
+    const behind = defineTool({
+      name: "behind",
+      async run(_args, ctx) {
+        ctx.progress(1, 2, "Begun.");
+        await ctx.step("begin", () => said.before.promise);
+        ctx.status("Waiting for people at crm.");
+        await ctx.step("wait", () => said.waits.promise);
+        ctx.status("crm is working.");
+        await ctx.step("work", () => goesOn.promise);
+        return "done";
+      },
+    });
+    const { a, b } = await twoFronts({ catalogue: catalogue([behind]) });
+    const client = await openSession(a);
+    const first = await client.stream(a, "tools/call", { name: "behind", arguments: {}, _meta: { progressToken: "p" } });
+    const ids = { before: (await first.next()).eventId, waits: undefined as string | undefined };
+    said.before.resolve();
+    const waiting = await first.next();
+    expect(waiting.params?._meta).toEqual({ "parley/waits": true });
+    ids.waits = waiting.eventId;
+    first.close();
+    said.waits.resolve();
+    // Another client of the same kind hears it: from then on it is so.
+    const other = await client.listen(b, ids.waits);
+    expect((await other.next()).params?._meta).toEqual({ "parley/waits": false });
+    other.close();
+
+    const second = await client.listen(b, ids[from]);
+    setTimeout(goesOn.resolve, 50);
+    const heard = [];
+    for (let event = await second.next(); event.result === undefined; event = await second.next()) heard.push(event);
+    expect(heard.map(({ params }) => params?._meta?.["parley/waits"]).filter((each) => each !== undefined)).toEqual(told);
+  });
+
   test.each<[string, Partial<Times>, string]>([
     ["2025-11-25", { resumableAfterMs: 0, streamAfterMs: 10 * MINUTE_MS }, "text/event-stream"],
     ["2025-06-18", { resumableAfterMs: 10 * MINUTE_MS, streamAfterMs: 0 }, "text/event-stream"],

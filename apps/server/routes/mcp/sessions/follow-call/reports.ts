@@ -22,17 +22,17 @@ export function createReports(route: SessionRoute, exchange: SessionExchange, ev
   const { encode, wants, channel, session } = exchange;
   const isCall = events.cursor.stream === "call";
   /** The last progress that the client was told. */
-  let told = events.cursor.stream === "call" ? events.cursor.progress : undefined;
+  const from = events.cursor.stream === "call" ? events.cursor : undefined;
+  let told = from?.progress;
   /** Keys of the asks whose pages were open at the last report. */
   let openPages: ReadonlySet<string> = new Set();
-  // Whether a stream that is resumed has said so is not known. Most have not, and a gateway that heard it counts its own time after a minute of silence.
-  const ofOthers = reportsOfOthers();
+  const ofOthers = reportsOfOthers({ isBack: from?.waits === true });
 
   function tell(task: Task): void {
     if (!isCall || !channel.acceptsStream) return;
     const item = stillWaiting(told);
     const notification = encode.waitingNotification(task, item, { capabilities: session.capabilities, wants });
-    if (notification) events.send(notification, progressed(item.progress));
+    if (notification) events.send(notification, { ...progressed(item.progress), waits: waitsForOthers(task, session) });
   }
 
   function progressed(progress: number): Seen {

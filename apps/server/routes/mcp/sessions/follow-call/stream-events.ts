@@ -14,7 +14,7 @@ import type { SessionExchange, SessionRoute } from "../session-route.ts";
 export type Followed = "answered" | "left";
 
 /** The part of a call's cursor that an event changes. */
-export type Seen = Pick<CallCursor, "seen" | "progress">;
+export type Seen = Pick<CallCursor, "seen" | "progress" | "waits">;
 
 export interface StreamEvents {
   /** How far the client has read. */
