@@ -194,20 +194,23 @@ describe("the stream of a call", () => {
     const ids = { before: (await first.next()).eventId, waits: undefined as string | undefined };
     said.before.resolve();
     const waiting = await first.next();
-    expect(waiting.params?._meta).toEqual({ "parley/waits": true });
+    expect(waiting).toMatchObject({ params: { _meta: { "parley/waits": true } } });
     ids.waits = waiting.eventId;
     first.close();
     said.waits.resolve();
     // Another client of the same kind hears it: from then on it is so.
     const other = await client.listen(b, ids.waits);
-    expect((await other.next()).params?._meta).toEqual({ "parley/waits": false });
+    expect(await other.next()).toMatchObject({ params: { _meta: { "parley/waits": false } } });
     other.close();
 
     const second = await client.listen(b, ids[from]);
     setTimeout(goesOn.resolve, 50);
-    const heard = [];
-    for (let event = await second.next(); event.result === undefined; event = await second.next()) heard.push(event);
-    expect(heard.map(({ params }) => params?._meta?.["parley/waits"]).filter((each) => each !== undefined)).toEqual(told);
+    const heard: unknown[] = [];
+    for (let event = await second.next(); event.result === undefined; event = await second.next()) {
+      const { _meta } = (event as { params?: { _meta?: Record<string, unknown> } }).params ?? {};
+      if (_meta && "parley/waits" in _meta) heard.push(_meta["parley/waits"]);
+    }
+    expect(heard).toEqual(told);
   });
 
   test.each<[string, Partial<Times>, string]>([
