@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-export const PACKAGES = ["mcp==2.3.0", "fastmcp==4.1.2", "fastmcp-tasks==4.1.2"];
+export const PACKAGES = ["mcp==2.3.0", "fastmcp==4.1.4", "fastmcp-tasks==4.1.4"];
 /** Where their Python is, once it is installed. */
 export const ENVIRONMENT = join(tmpdir(), `parley-python-${PACKAGES.join("-").replaceAll(/[^\w.-]/g, "_")}`);
 const INSTALL_MS = 300_000;
