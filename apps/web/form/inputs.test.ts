@@ -198,6 +198,13 @@ describe("content", () => {
     for (const isRequired of [true, false]) expect(of(schema, typed, isRequired)).toBe(problem);
   });
 
+  test.each(["2026-12-24T19:30", "2026-12-24T19:30:00", "2026-12-24 19:30", "2026-12-24 19:30:00.5"])(
+    "of a moment is what a control sends and what people type where there is none, such as %s",
+    (typed) => {
+      expect(of({ type: "string", format: "date-time" }, typed)).toEqual({ it: new Date(typed).toISOString().replace(".000Z", "Z") });
+    },
+  );
+
   test.each([
     ["Europe/Berlin", "2026-10-25T02:30", true],
     ["Europe/Berlin", "2026-10-25T03:00", false],

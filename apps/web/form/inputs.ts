@@ -284,9 +284,9 @@ const TOO_MANY_DIGITS = "has more digits than a number can have";
 /** No control sends it, and it is neither a no nor nothing: the form was sent without its page, or by one that is older than the question. */
 const NOT_OFFERED = "is none of the choices";
 
-/** A local time as `datetime-local` writes it, or a moment with its zone, of a day that exists. */
+/** A local time as `datetime-local` writes it, or a moment with its zone, of a day that exists. Browsers without the control let people type a space for the `T`. */
 export function isMoment(typed: string): boolean {
-  const [, day] = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?$/.exec(typed) ?? [];
+  const [, day] = /^(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?$/.exec(typed) ?? [];
   if (day === undefined || Number.isNaN(Date.parse(typed))) return false;
   return new Date(`${day}T00:00Z`).toISOString().startsWith(day);
 }
@@ -317,7 +317,9 @@ function chosen(choices: readonly Choice[], value: string): Json {
 /** Whether the clock leaves out the time, as when summer time begins. JavaScript then takes the time an hour later. */
 function isSkipped(typed: string, at: Date): boolean {
   return (
-    !Number.isNaN(at.getTime()) && /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(typed) && toLocal(at.toISOString()).slice(0, 16) !== typed.slice(0, 16)
+    !Number.isNaN(at.getTime()) &&
+    /^\d{4}-\d\d-\d\d[T ][\d:.]+$/.test(typed) &&
+    toLocal(at.toISOString()).slice(0, 16) !== typed.slice(0, 16).replace(" ", "T")
   );
 }
 

@@ -1,6 +1,7 @@
-/** What is filled in before a person has typed anything. */
+/** What is filled in before a person has typed anything, and what is read of a moment that they typed. */
 import { expect, test } from "vitest";
-import { questionForm } from "./form-body.ts";
+import { inputsOf } from "@parley/web/form";
+import { contentIn, questionForm } from "./form-body.ts";
 
 const schema = {
   type: "object",
@@ -19,4 +20,23 @@ test.each([
     ["to", isFilled ? "/tmp/b" : undefined, true],
     ["force", isFilled ? true : undefined, !isFilled],
   ]);
+});
+
+const moment = inputsOf({ type: "object", properties: { at: { type: "string", format: "date-time" } } });
+const SKIPPED = "skipped";
+
+test.each([
+  ["2026-12-24T19:30", "2026-12-24T18:30:00Z"],
+  ["2026-12-24T19:30:05", "2026-12-24T18:30:05Z"],
+  // Browsers without the control send what was typed, with a space, or with a zone.
+  ["2026-12-24 19:30", "2026-12-24T18:30:00Z"],
+  ["2026-12-24T19:30Z", "2026-12-24T19:30:00Z"],
+  ["2026-12-24T19:30+02:00", "2026-12-24T17:30:00Z"],
+  ["", undefined],
+  ["2026-03-29T02:30", SKIPPED],
+  ["2026-03-29 02:30", SKIPPED],
+  ["soon", "must be a date and a time"],
+])("a moment sent as %j is %s", (typed, read) => {
+  const { content, problems } = contentIn(moment, { at: typed }, { zone: "Europe/Berlin", skipped: SKIPPED });
+  expect(problems["at"] ?? content["at"]).toBe(read);
 });

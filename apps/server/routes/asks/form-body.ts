@@ -69,7 +69,7 @@ export function contentIn(
     if (input.control === "datetime" && typeof typed === "string" && typed !== "") {
       const moment = inZone(typed, zone);
       // Read as it is, it would be a time of this server's zone.
-      if (moment === undefined && isMoment(typed)) wrong.push([input.name, skipped]);
+      if (moment === undefined && isMoment(`${typed}Z`)) wrong.push([input.name, skipped]);
       return [input.name, moment ?? typed];
     }
     return [input.name, typed];

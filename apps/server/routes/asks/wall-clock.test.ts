@@ -9,6 +9,8 @@ test.each([
   // Shown twice: the first time.
   ["2026-10-25T02:30", "Europe/Berlin", "2026-10-25T00:30:00Z"],
   ["2026-12-24T19:30", "UTC", "2026-12-24T19:30:00Z"],
+  // As people type it where the browser has no control for it.
+  ["2026-12-24 19:30", "Europe/Berlin", "2026-12-24T18:30:00Z"],
   // Skipped.
   ["2026-03-29T02:30", "Europe/Berlin", undefined],
   ["soon", "Europe/Berlin", undefined],
