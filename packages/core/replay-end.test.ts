@@ -12,6 +12,31 @@ import type { JsonObject } from "./task.ts";
 const calledHere = (found: string) => expect.stringMatching(new RegExp(`^${found} at /.*/replay-end\\.test\\.ts:\\d+:\\d+$`));
 const forever = () => new Promise<never>(() => undefined);
 
+test("a run that is begun again to be followed more closely asks nothing if it keeps nothing of what its questions show", async () => {
+  const task = subject(async ({ step }) => {
+    await step("one", () => 1);
+    await step("two", () => 2);
+    throw new Error("down");
+  });
+  await task.run();
+  const scope = createScope();
+  scope.awaitOnlyCtx.add("tool subject");
+  task.wire({ scope });
+  // What changed code calls before it has made every recorded call again.
+  task.deploy(async ({ step, ask, uuid }) => {
+    await Promise.all([
+      ask("new", form(uuid("drawn"))),
+      (async () => {
+        await systemClock.sleep(5);
+        await step("one", () => 1);
+      })(),
+    ]);
+    await step("two", () => 2);
+    return {};
+  });
+  expect(await task.run()).toMatchObject({ type: "parked", isAgain: true, asks: [], entries: [] });
+});
+
 describe("a run that is stuck", () => {
   const HOUR = 3_600_000;
   /** Everything that can happen now has happened. */

@@ -178,7 +178,9 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   /** The next run follows the handler more closely (line.ts). Every run would, but few handlers need it, and it costs. */
   function traceFirst(): void {
     scope.awaitOnlyCtx.delete(handlerId);
-    ending.with({ type: "parked", asks: waits.asks(), wakeAtMs: clock.now(), isAgain: true, entries: noted() });
+    // A question may show what is noted beside it, and is asked only if that is kept.
+    const asks = settling.isLive() ? waits.asks() : openOf(task);
+    ending.with({ type: "parked", asks, wakeAtMs: clock.now(), isAgain: true, entries: noted() });
   }
 
   function lockWaitMs(): number {
