@@ -508,6 +508,10 @@ describe("several questions", () => {
       ": does not exist, or is not for you",
     ]);
     expect(text).toContain("<h2>Answer 3 questions together</h2>");
+    expect(text).toContain("All of them get the answer");
+    const alone = (await open(batchOf(taskIds.slice(0, 1)), "bob")).text;
+    expect(alone).toContain("<h2>Answer 1 question</h2>");
+    expect(alone).not.toContain("All of them");
     const { receipts, body } = await sendBatch(there, text, "bob", [["action", "yes"]]);
     expect(receipts).toEqual(["Pay 1? counted", "Pay 2? counted", "Pay 3? counted"]);
     expect(body).toContain("3 of 3 answers counted.");
@@ -768,8 +772,14 @@ describe("around a question", () => {
     // The token is another person's.
     expect((await join(here, text, "mallory", { action: "claim" }, path)).status).toBe(404);
     expect((await join(here, text, "carol", { action: "comment", text: "x" }, path)).status).toBe(409);
-    for (const words of ["", "  \r\n ", "x".repeat(COMMENT_CHARS_MAX + 1)])
-      expect((await join(here, text, "bob", { action: "comment", text: words }, path)).status).toBe(400);
+    for (const [words, status, said] of [
+      ["", 400, "Nothing was written"],
+      ["  \r\n ", 400, "Nothing was written"],
+      ["x".repeat(COMMENT_CHARS_MAX + 1), 413, "Too large"],
+    ] as const) {
+      const refused = await join(here, text, "bob", { action: "comment", text: words }, path);
+      expect([refused.status, await refused.text()]).toEqual([status, expect.stringContaining(said)]);
+    }
     // Of a question that asks nobody else nobody would hear: it can only be put aside.
     expect(around((await open(`?ask=${taskIds[3]}/it`, "ann")).text)).not.toMatch(/value="(claim|comment|delegate)"/);
     for (let count = 0; count < COMMENTS_MAX; count += 1)
@@ -988,12 +998,12 @@ describe("a question that may be handed on", () => {
     );
     expect(wanted).toMatch(/<details class="comment asking" open><summary data-key="q">Reply/);
     expect((await page("ann", { "accept-language": "de" })).text).toContain("Auskunft geben");
-    for (const fields of [
-      { action: "reply", said: " " },
-      { action: "reply", said: "x".repeat(COMMENT_CHARS_MAX + 1) },
-      { action: "askBack" },
-    ])
-      expect((await send("ann", fields as Record<string, string>)).status).toBe(400);
+    for (const [fields, status] of [
+      [{ action: "reply", said: " " }, 400],
+      [{ action: "reply", said: "x".repeat(COMMENT_CHARS_MAX + 1) }, 413],
+      [{ action: "askBack" }, 400],
+    ] as const)
+      expect((await send("ann", fields)).status).toBe(status);
     expect((await send("carol", { action: "reply", said: "Mine?" })).status).toBe(403);
     expect((await send("ann", { action: "askBack", said: "Me?" })).status).toBe(403);
     expect((await send("ann", { action: "reply", said: "Marketing." })).status).toBe(303);

@@ -272,7 +272,7 @@ function startHandler(handler: ReplayRequest["handler"], effects: Effects): Prom
   }
 }
 
-/** Only what binds no later run: when sleeps end that no other run has begun. */
+/** Of the notes of a run that is thrown away, what may be kept because it binds no later run: when the sleeps end that it has begun. */
 function notBinding(entries: readonly KeyedEntry[]): KeyedEntry[] {
   const begun = entries.filter(({ key, entry }) => key.startsWith(entryKey("sleep", "")) && entry.place === undefined);
   return begun.map(({ key, entry }) => ({ key: readingKey(key), entry }));

@@ -189,6 +189,7 @@ export const DE: Texts = {
 
   together: {
     title: "{said} zusammen beantworten",
+    titleOne: "1 Frage beantworten",
     one: "1 Frage",
     many: "{count} Fragen",
     nothing: "Hier kann nichts zusammen beantwortet werden",
@@ -270,7 +271,7 @@ export const DE: Texts = {
     heldUp:
       "Noch nicht gesendet, weil der Server überlastet ist oder ein Problem hat. Diese Seite versucht es von selbst noch einmal: {question}",
     givenUp: "Zurückgenommen. Ist es trotzdem angekommen, zählt es.",
-    whose: "Es gibt keine Verbindung. Diese Seite erscheint wieder, sobald der Server sagt, wem sie gehört.",
+    whose: "Es gibt keine Verbindung. Diese Seite erscheint wieder, sobald der Server erreichbar ist.",
     loggedOut: "Sie sind abgemeldet. Was Sie getippt haben, bleibt erhalten, bis Sie sich anmelden.",
     logIn: "Anmelden",
     handedOn: "Weitergegeben: {question}",
@@ -628,6 +629,7 @@ export const DE: Texts = {
         "Dieses Formular kam von einer anderen Seite. Es wurde nichts gesendet: Öffnen Sie die Seite noch einmal von Ihrem Client aus.",
     },
     unreadable: { title: "Nicht verstanden", sentence: "Die Anfrage kommt nicht vom Formular dieser Seite. Es wurde nichts gesendet." },
+    blank: { title: "Es steht nichts da", sentence: "Es wurde nichts gesendet: Gehen Sie zurück und schreiben Sie etwas." },
     large: { title: "Zu groß", sentence: "Ihre Antwort ist größer, als diese Seite annimmt. Es wurde nichts gesendet." },
     late: {
       title: "Zu langsam",

@@ -198,6 +198,7 @@ export const EN = {
   /** Several questions that are answered with one form. */
   together: {
     title: "Answer {said} together",
+    titleOne: "Answer 1 question",
     one: "1 question",
     many: "{count} questions",
     nothing: "Nothing here can be answered together",
@@ -280,7 +281,7 @@ export const EN = {
     busy: "The server is busy. This page tries again by itself.",
     heldUp: "Not sent yet, because the server is busy or has a problem. This page tries again by itself: {question}",
     givenUp: "Taken back. If it has arrived all the same, it counts.",
-    whose: "There is no connection. This page is shown again when the server says whose it is.",
+    whose: "There is no connection. This page comes back as soon as the server can be reached.",
     loggedOut: "You are logged out. What you typed is kept until you log in.",
     logIn: "Log in",
     handedOn: "Handed on: {question}",
@@ -624,6 +625,7 @@ export const EN = {
       sentence: "This form was sent from another page, so nothing was sent: open the page again from your client.",
     },
     unreadable: { title: "Not understood", sentence: "The request does not come from the form of this page, so nothing was sent." },
+    blank: { title: "Nothing was written", sentence: "Nothing was sent: go back and write something." },
     large: { title: "Too large", sentence: "Your answer is larger than this page accepts, so nothing was sent." },
     late: {
       title: "Too slow",

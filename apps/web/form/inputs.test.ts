@@ -194,7 +194,7 @@ describe("content", () => {
     ...["1", "2026", "2026-02-30T10:00", "2026-04-31T10:00:00", "12/24/2026 10:00", "2026-12-24", "24:00"].map(
       (typed): [JsonObject, string, string] => [{ type: "string", format: "date-time" }, typed, "must be a date and a time"],
     ),
-  ])("of %j is nothing that its control does not offer, such as %j", (schema, typed, problem) => {
+  ])("of %j is refused if its control does not offer it, such as %j", (schema, typed, problem) => {
     for (const isRequired of [true, false]) expect(of(schema, typed, isRequired)).toBe(problem);
   });
 

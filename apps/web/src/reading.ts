@@ -4,7 +4,7 @@ export function isAtEnd({ scrollTop, clientHeight, scrollHeight }: HTMLElement):
   return scrollTop + clientHeight >= scrollHeight - 2;
 }
 
-/** Notes that the end was seen. Who scrolls back has seen it all the same. */
+/** Notes that the end was seen. It stays seen when the person scrolls back. */
 export function noteReading(text: HTMLElement): void {
   if (isAtEnd(text)) text.dataset["read"] = "";
 }

@@ -213,7 +213,7 @@ ${toInbox(reader)}`;
       const { form, draft, content, problems } = read;
       const again = { draft, isInInbox: isInInbox(body) };
       if (Object.keys(problems).length > 0) {
-        // With what the tool would not take of the rest: who has mended all that was said is not told of more.
+        // With what the tool would not take of the rest: somebody who corrects all of it should not learn of more afterwards.
         const violations = await checkOnPage(services, given, { action: "accept", content });
         const { "": _ofAll, ...ofRest } = problemsIn(violations, form.inputs);
         return await show(reply, { request, taskId: given.taskId, page }, { ...again, problems: { ...ofRest, ...problems } });

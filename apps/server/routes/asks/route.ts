@@ -83,6 +83,8 @@ export const OWN_UPLOADS_MAX = 10;
 /** What people do around a question, which stays open. */
 const HANDING_ON: ReadonlySet<string> = new Set(["delegate", "takeBack"]);
 const JOINING: ReadonlySet<string> = new Set(["claim", "release", "comment", "askBack", "reply", ...HANDING_ON]);
+/** The field of what is written to others. */
+const SAID_IN: Readonly<Record<string, string | undefined>> = { comment: "text", askBack: "said", reply: "said" };
 const isSnoozing = (action: string) => action === "unsnooze" || action.startsWith(SNOOZE);
 
 export function asksRoute(
@@ -163,7 +165,10 @@ export function asksRoute(
     const ref = refOf(request);
     const handed = body.get("action") === "delegate" ? readHandOn(readerOf(request), body) : undefined;
     if (handed && "problems" in handed) return await questions.show(reply, { request, taskId: ref.taskId, page }, { handOn: handed });
-    const joined = await joinedAs(request, body, handed);
+    const said = saidIn(body);
+    if (said === "") return notice(reply, "blank");
+    if (said !== undefined && said.length > COMMENT_CHARS_MAX) return notice(reply, "large");
+    const joined = await joinedAs(request, body, { handed, said });
     switch (joined?.type) {
       case undefined:
         return notice(reply, "unreadable");
@@ -218,7 +223,11 @@ export function asksRoute(
   }
 
   /** Undefined if the form is none of those. */
-  async function joinedAs(request: FastifyRequest, body: URLSearchParams, handed: HandingOn | undefined): Promise<Joined | undefined> {
+  async function joinedAs(
+    request: FastifyRequest,
+    body: URLSearchParams,
+    { handed, said: text = "" }: Written,
+  ): Promise<Joined | undefined> {
     const ref = refOf(request);
     const { caller } = request;
     switch (body.get("action")) {
@@ -233,22 +242,23 @@ export function asksRoute(
         return await delegateAsk(services, { ...ref, to: { people: [name] }, reason: readerOf(request).texts.handOn.takenBack });
       }
       case "askBack":
-      case "reply": {
-        const text = textIn(body, "said");
-        const act = body.get("action") === "reply" ? replyToAsk : askBack;
-        return text === undefined ? undefined : await act(services, { ...ref, text });
-      }
-      default: {
-        const text = textIn(body, "text");
-        return text === undefined ? undefined : await commentOnAsk(services, { ...ref, text });
-      }
+        return await askBack(services, { ...ref, text });
+      case "reply":
+        return await replyToAsk(services, { ...ref, text });
+      default:
+        return await commentOnAsk(services, { ...ref, text });
     }
   }
 
-  /** Undefined for nothing, and for more than a comment may have. */
-  function textIn(body: URLSearchParams, name: string): string | undefined {
-    const text = body.get(name)?.replaceAll("\r\n", "\n").trim() ?? "";
-    return text === "" || text.length > COMMENT_CHARS_MAX ? undefined : text;
+  interface Written {
+    readonly handed: HandingOn | undefined;
+    readonly said: string | undefined;
+  }
+
+  /** What a person writes to others around the question, without what surrounds it. Undefined if the form writes nothing. */
+  function saidIn(body: URLSearchParams): string | undefined {
+    const field = SAID_IN[body.get("action") ?? ""];
+    return field && (body.get(field)?.replaceAll("\r\n", "\n").trim() ?? "");
   }
 
   interface Joining {

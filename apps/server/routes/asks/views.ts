@@ -189,6 +189,7 @@ const STATUSES = {
   left: 200,
   "not-started": 400,
   unreadable: 400,
+  blank: 400,
   "logged-out": 401,
   kept: 401,
   "no-login": 401,

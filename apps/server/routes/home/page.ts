@@ -63,7 +63,7 @@ function code(text: string): Html {
   return markup`<code>${text}</code>`;
 }
 
-/** What prints the address of an inbox that needs no login, and after which word. Of a server that prints none, its logs would keep the ticket. */
+/** What prints the address of an inbox that needs no login, and after which word. `parley server` prints none: its logs would keep the ticket. */
 const PRINTED = { start: code("parley start"), dev: code("parley dev"), word: code("Inbox:"), setting: code("PARLEY_AUTH=required") };
 
 export const STYLE = `${TOKENS_STYLE}

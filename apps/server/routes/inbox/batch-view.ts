@@ -37,10 +37,11 @@ export function batchView({ batch, tokenOf, ...view }: BatchView): Html {
     ({ taskId, key, page }) =>
       markup`<input type="hidden" name="ask" value="${taskId}/${key}"><input type="hidden" name="shown" value="${page.ask.digest}"><input type="hidden" name="token" value="${tokenOf(taskId, page)}">`,
   );
-  return markup`<h2>${count === 0 ? words.nothing : filled(words.title, { said })}</h2>
+  const title = count === 0 ? words.nothing : count === 1 ? words.titleOne : filled(words.title, { said });
+  return markup`<h2>${title}</h2>
 ${
   first &&
-  markup`<p class="quiet">${words.note}</p>
+  markup`${count === 1 ? undefined : markup`<p class="quiet">${words.note}</p>`}
 <ol class="together">${together.map(({ page }) => entry(view, page))}</ol>`
 }
 ${apart.length > 0 && count > 0 ? markup`<p class="risk">${words.apart}</p>` : undefined}

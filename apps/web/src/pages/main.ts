@@ -81,7 +81,7 @@ async function watch(): Promise<void> {
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     const place = find("#ask");
-    if (!place) return;
+    if (!place) return tellAway(false);
     // An answer is on its way.
     if (document.hidden || place.inert) continue;
     const reply = await load(location.href, { tag: tag ?? '""' });

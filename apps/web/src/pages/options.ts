@@ -77,7 +77,7 @@ export function fold(within: ParentNode): void {
   const more = button(say("more"), () => unfold(text));
   more.className = "more";
   text.after(more);
-  // Where the person is led to who is told to read on, and never over what they press.
+  // It stands where the person is sent to read on, never over what they press.
   text.before(make("p", { class: "risk unread", attributes: { role: "alert" } }));
   text.addEventListener("scroll", () => noteReading(text));
 }
