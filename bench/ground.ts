@@ -1,7 +1,8 @@
 /** The basis of every measurement: a Redis of its own without persistence, and processes that are pinned to a core and end with it. */
 import { cpus } from "node:os";
 import { Redis } from "ioredis";
-import { freePort, type Launch, launch, type Measured } from "./processes.ts";
+import { freePorts } from "../test/support/free-ports.ts";
+import { type Launch, launch, type Measured } from "./processes.ts";
 
 export interface Served extends Measured {
   /** Without a path. */
@@ -43,7 +44,7 @@ export async function layGround({ redisCore }: { readonly redisCore?: number } =
     running.push(launched);
     return launched;
   };
-  const redisPort = await freePort();
+  const [redisPort = 0] = await freePorts(1);
   const redisUrl = `redis://127.0.0.1:${redisPort}`;
   start({
     command: "redis-server",
@@ -70,7 +71,7 @@ export async function layGround({ redisCore }: { readonly redisCore?: number } =
     redisUrl,
     redis,
     async serve({ command = process.execPath, args, portName, inspected = true, settings = {}, core = 0 }) {
-      const [port, inspectorPort] = [await freePort(), await freePort()];
+      const [port = 0, inspectorPort = 0] = await freePorts(2);
       const inspect = inspected ? [`--inspect=127.0.0.1:${inspectorPort}`, "--inspect-publish-uid=http"] : [];
       const launched = start({
         command,

@@ -1,8 +1,6 @@
 /** The processes that a benchmark measures: pinned to a core, counted in CPU time by the system, ended by pid. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { createInterface } from "node:readline";
 import { once } from "node:events";
 
@@ -61,23 +59,6 @@ function passOnErrors({ stderr }: ChildProcess): void {
   createInterface({ input: stderr }).on("line", (line) => {
     if (!/^(Debugger |For help, see: |Starting inspector )/.test(line)) process.stderr.write(`${line}\n`);
   });
-}
-
-/** Below those from which Linux takes the ports of connections (32,768), which may take one before its process listens. */
-const PORTS = { from: 12_000, to: 32_000 } as const;
-
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const server = createServer();
-    const port = randomInt(PORTS.from, PORTS.to);
-    const isFree = await new Promise<boolean>((resolve) =>
-      server.once("error", () => resolve(false)).listen(port, "127.0.0.1", () => resolve(true)),
-    );
-    if (!isFree) continue;
-    server.close();
-    await once(server, "close");
-    return port;
-  }
 }
 
 /** Waits until `url` answers 200. Throws after `withinMs`. */

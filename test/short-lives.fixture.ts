@@ -6,7 +6,7 @@ import { createContext } from "../packages/sdk/context/create-context.ts";
 import { accept, subject } from "../packages/core/replay.fixture.ts";
 
 const AT_ONCE = 50;
-const EACH = 160;
+const EACH = 200;
 
 if (process.argv[2] === "worker") expectShortLives();
 let full = 0;

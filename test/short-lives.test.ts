@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 const FIXTURE = fileURLToPath(new URL("short-lives.fixture.ts", import.meta.url));
 
-/** Full garbage collections while 16,000 runs come and go. */
+/** Full garbage collections while 20,000 runs come and go. */
 async function collections(...args: string[]): Promise<number> {
   const { stdout } = await promisify(execFile)(process.execPath, [FIXTURE, ...args]);
   return Number(stdout);

@@ -77,11 +77,15 @@ async function watch(): Promise<void> {
       away = undefined;
     }
   };
-  addEventListener("offline", () => find("#ask") && tellAway(true));
+  const hearAway = () => tellAway(find("#ask") !== undefined);
+  addEventListener("offline", hearAway);
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     const place = find("#ask");
-    if (!place) return tellAway(false);
+    if (!place) {
+      removeEventListener("offline", hearAway);
+      return tellAway(false);
+    }
     // An answer is on its way.
     if (document.hidden || place.inert) continue;
     const reply = await load(location.href, { tag: tag ?? '""' });

@@ -25,9 +25,7 @@ export function stillWaiting(last = 0): Progress {
  *
  * `isBack`: the client has heard that others are asked, and comes back. They may have answered meanwhile.
  */
-export function reportsOfOthers({ isBack = false }: { readonly isBack?: boolean } = {}): {
-  isNews(task: Task, areAsked: boolean): boolean;
-} {
+export function reportsOfOthers({ isBack }: { readonly isBack: boolean }): { isNews(task: Task, areAsked: boolean): boolean } {
   let told = isBack ? 0 : undefined;
   return {
     isNews({ revision }, areAsked) {
