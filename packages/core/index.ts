@@ -56,7 +56,7 @@ export type { ApiKey, ApiKeys } from "./callers/api-key.ts";
 
 // Questions and replies
 export * from "./asks/about.ts";
-export { canBeAsked, isForClientOnly, usesTools } from "./asks/can-be-asked.ts";
+export { canBeAsked, canBeAskedAnything, isForClientOnly, usesTools } from "./asks/can-be-asked.ts";
 export { checkAsk, FORBIDDEN_SCHEMES } from "./asks/ask-policy.ts";
 export { checkPrompts, ESCALATIONS_MAX, REMINDERS_MAX, type Upcoming, upcomingPrompts } from "./asks/prompts.ts";
 export * from "./asks/form.ts";

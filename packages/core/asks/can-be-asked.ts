@@ -14,6 +14,11 @@ export function canBeAsked(request: AskRequest, { elicitation, sampling, roots }
   }
 }
 
+/** Whether there is anything that the client can be asked. */
+export function canBeAskedAnything({ elicitation, sampling, roots }: ClientCapabilities): boolean {
+  return elicitation?.form === true || elicitation?.url === true || sampling !== undefined || roots === true;
+}
+
 export function usesTools(request: AskRequest): boolean {
   return request.type === "sampling" && ("tools" in request.params || "toolChoice" in request.params);
 }

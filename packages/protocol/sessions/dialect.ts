@@ -61,7 +61,8 @@ export interface TaskEncoder {
   createTaskResult(task: Task, capabilities: ClientCapabilities): object;
   /** The answer to tasks/get, whether or not its `_meta` carried an answer. */
   task(task: Task, capabilities: ClientCapabilities): object;
-  taskList(page: TaskPage): object;
+  /** The answer to tasks/list: a list reads none of the questions of its tasks, so what it says of one that waits may differ from `task` (docs/dialects.md). */
+  taskList(page: TaskPage, capabilities: ClientCapabilities): object;
   /** The answer to tasks/cancel: the cancelled task. */
   cancelledTask(task: Task, capabilities: ClientCapabilities): object;
   /** The answer to tasks/sendInput. */

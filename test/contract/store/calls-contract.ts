@@ -468,7 +468,9 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       return { taskId, childId: id, link };
     }
 
-    test("is open at the root too, as the child asks it, until it is answered at the child (I3)", async () => {
+    const listedAs = async (taskId: string) => (await store.summaries([taskId]))[0]?.status;
+
+    test("is open at the root too, also in lists, as the child asks it, until it is answered at the child (I3)", async () => {
       const { taskId, childId: id } = await asked("nights", "beds");
       const shown = await life.load(taskId);
       expect(shown).toMatchObject({
@@ -479,6 +481,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
         ],
       });
       expect(shown.asks.map(({ since }) => since?.position)).toEqual([0, 1]);
+      expect(await listedAs(taskId)).toBe("input_required");
 
       const refused = {
         taskId: id,
@@ -497,6 +500,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
       expect(await life.load(taskId)).toMatchObject({ status: "input_required", asks: [{ key: "hotel:beds" }] });
       await life.answer(id, "beds", "2");
       expect(await life.load(taskId)).toMatchObject({ status: "working", asks: [] });
+      expect(await listedAs(taskId)).toBe("working");
     });
 
     test("wakes watchers of the root, each time", async () => {

@@ -48,7 +48,7 @@ describe("the corpus of tasks", () => {
     expect({
       create: say.createTaskResult(task, task.call.capabilities),
       get: say.task(task, task.call.capabilities),
-      listed: (say.taskList({ tasks: [summaryOf(task)] }) as { tasks: object[] }).tasks[0],
+      listed: (say.taskList({ tasks: [summaryOf(task)] }, task.call.capabilities) as { tasks: object[] }).tasks[0],
       cancelled: say.cancelledTask(task, task.call.capabilities),
       inputSent: say.inputSent(true, task, task.call.capabilities),
       notification: say.taskStatus(task, task.call.capabilities),
@@ -62,7 +62,7 @@ describe("the corpus of tasks", () => {
     GetTaskResultV1Schema.parse(say.task(task, task.call.capabilities));
     GetTaskResultSchema.parse(say.task(task, task.call.capabilities));
     GetTaskResultV1Schema.parse(say.inputSent(false, task, task.call.capabilities));
-    ListTasksResultV1Schema.parse(say.taskList({ tasks: [summaryOf(task), summaryOf(task)], nextCursor: "c" }));
+    ListTasksResultV1Schema.parse(say.taskList({ tasks: [summaryOf(task), summaryOf(task)], nextCursor: "c" }, task.call.capabilities));
     CancelTaskResultV1Schema.parse(say.cancelledTask(task, task.call.capabilities));
     TaskStatusNotificationV1Schema.parse(say.taskStatus(task, task.call.capabilities));
     TaskStatusNotificationSchema.parse(say.taskStatus(task, task.call.capabilities));
@@ -83,9 +83,19 @@ const taskOf = (file: string): Task => {
   return found.task;
 };
 
+test.each([
+  [{}, "working"],
+  [{ elicitation: { form: false, url: false } }, "working"],
+  [{ elicitation: { form: false, url: true } }, "input_required"],
+  [{ sampling: { tools: false } }, "input_required"],
+  [{ roots: true }, "input_required"],
+])("a list says of a task that waits for somebody, to a client that declares %j: %s", (capabilities, status) => {
+  expect(say.taskList({ tasks: [summaryOf(taskOf("asks-form"))] }, capabilities)).toMatchObject({ tasks: [{ status }] });
+});
+
 test("a page of tasks has a cursor while there are more", () => {
-  expect(say.taskList({ tasks: [], nextCursor: "c" })).toStrictEqual({ tasks: [], nextCursor: "c" });
-  expect(say.taskList({ tasks: [] })).toStrictEqual({ tasks: [] });
+  expect(say.taskList({ tasks: [], nextCursor: "c" }, {})).toStrictEqual({ tasks: [], nextCursor: "c" });
+  expect(say.taskList({ tasks: [] }, {})).toStrictEqual({ tasks: [] });
 });
 
 test("a late answer is reported, with the task", () => {

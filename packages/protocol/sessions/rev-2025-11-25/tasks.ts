@@ -5,6 +5,7 @@
  * form and ignores the other.
  */
 import {
+  canBeAskedAnything,
   isFinished,
   ParleyError,
   RpcFailure,
@@ -48,14 +49,21 @@ export function tasks(facts: ServerFacts): TaskEncoder {
       return { task: flat, ...flat, _meta: { ..._meta, ...immediateResponse(task) } };
     },
     task: asked,
-    // A list does not say what its tasks ask, so it has the status that is stored.
-    taskList: ({ tasks: page, ...rest }) => ({ tasks: page.map((task) => wireTask(task, facts)), ...rest }),
+    taskList: ({ tasks: page, ...rest }, capabilities) => ({
+      tasks: page.map((task) => wireTask({ ...task, status: statusListed(task, capabilities) }, facts)),
+      ...rest,
+    }),
     cancelledTask: plain,
     inputSent: (accepted, task, capabilities) => ({ accepted, ...asked(task, capabilities) }),
     taskResult,
     taskStatus: (task, capabilities) =>
       notificationMessage("notifications/tasks/status", { ...plain(task, capabilities), ...statusMeta(task) }),
   };
+}
+
+/** Whom a task asks is not known without its questions, but it does not ask a client that can be asked nothing (statusShown in waiting-message.ts). */
+function statusListed({ status }: TaskSummary, capabilities: ClientCapabilities): TaskStatus {
+  return status === "input_required" && !canBeAskedAnything(capabilities) ? "working" : status;
 }
 
 /** In this revision, a task whose result has `isError` is `failed`, and still has its result. */

@@ -5,7 +5,9 @@ import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { ParleyError, type SessionStore } from "@parley/core";
 import { createMemorySessions, createMemoryWakeUps, type MemoryWakeUps } from "@parley/core/memory";
 import { systemClock } from "@parley/node";
+import { catalogue, defineTool, ToolError } from "@parley/sdk";
 import { describe, expect, test, vi } from "vitest";
+import { z } from "zod";
 import { until } from "../../../../../test/support/until.ts";
 import { callerNamed, deploy, holdNext } from "../../../deployment.fixture.ts";
 import type { Times } from "../../../front-end/limits.ts";
@@ -14,7 +16,7 @@ import { held, offered } from "../../../tools.fixture.ts";
 
 const VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26"];
 
-async function twoFronts(options: Omit<Parameters<typeof deploy>[0], "catalogue"> = {}) {
+async function twoFronts(options: Partial<Parameters<typeof deploy>[0]> = {}) {
   const deployment = await deploy({ catalogue: offered, ...options });
   const [a, b] = deployment.fronts;
   if (!a || !b) throw new Error("two front ends are needed");
@@ -1128,6 +1130,45 @@ describe("tasks of 2025-11-25", () => {
     });
     const never = await client.request(a, "tools/call", { name: "echo", arguments: { text: "x" }, task: {} });
     expect(never.messages[0]).toMatchObject({ error: { code: -32601 } });
+  });
+
+  test("a list says input_required of every task that asks this client, and of those that ask others; nothing asks a client that can be asked nothing", async () => {
+    const schema = z.object({ yes: z.boolean() });
+    const asks = (name: string, to?: { people: string[] }) =>
+      defineTool({ name, run: async (_, ctx) => void (await ctx.elicit("yes", { message: "Yes?", schema, ...(to && { to }) })) });
+    const work = Promise.withResolvers<void>();
+    const behind = defineTool({
+      name: "behind",
+      async run(_, ctx) {
+        ctx.status("Waiting for people at crm: Waiting for an answer from Eve.");
+        await ctx.step("work", () => work.promise);
+      },
+    });
+    const calls = (tool: string) => defineTool({ name: `calls-${tool}`, run: async (_, ctx) => void (await ctx.call(tool, {})) });
+    const fails = defineTool({ name: "fails", run: () => Promise.reject(new ToolError("it failed")) });
+    const tools = [asks("asks"), asks("asks-bob", { people: ["bob"] }), behind, calls("asks"), calls("behind"), fails];
+    const { a, b } = await twoFronts({ catalogue: catalogue(tools) });
+    const client = await openSession(a, { capabilities: { elicitation: {} } });
+    const read = async (reader: typeof client, method: string, params = {}) =>
+      (await reader.request(b, method, params)).messages[0]?.result;
+    const ids: string[] = [];
+    for (const name of ["asks", "calls-asks", "asks-bob", "calls-behind", "fails"])
+      ids.push(String((await client.request(a, "tools/call", { name, arguments: {}, task: {} })).messages[0]?.result?.["taskId"]));
+    const got = (reader: typeof client) => Promise.all(ids.map((taskId) => read(reader, "tasks/get", { taskId })));
+    const statuses = (tasks: unknown) => (tasks as { status: string }[]).map(({ status }) => status);
+    const listed = async (reader: typeof client) => statuses((await read(reader, "tasks/list"))?.["tasks"]).toReversed();
+
+    await until(async () => {
+      const [first, second, bobs, behindOthers] = await got(client);
+      const waits = [bobs, behindOthers].every((task) => /"Yes\?" from bob|from Eve/.test(String(task?.["statusMessage"])));
+      return waits && [first, second].every((task) => task?.["status"] === "input_required");
+    });
+    expect(statuses(await got(client))).toEqual(["input_required", "input_required", "working", "working", "failed"]);
+    expect(await listed(client)).toEqual(["input_required", "input_required", "input_required", "working", "failed"]);
+    const mute = await openSession(a, { capabilities: {} });
+    expect(statuses(await got(mute))).toEqual(["working", "working", "working", "working", "failed"]);
+    expect(await listed(mute)).toEqual(statuses(await got(mute)));
+    work.resolve();
   });
 
   test("tasks of other callers are unknown", async () => {

@@ -78,10 +78,10 @@ export async function taskResult(route: SessionRoute, { taskId }: TaskResult, ex
 export async function listTasks(
   { services, pageSize }: SessionRoute,
   { cursor }: ListTasks,
-  { caller, encode }: TaskExchange,
+  { session, caller, encode }: TaskExchange,
 ): Promise<object> {
   const page = await list(services, { caller, limit: pageSize, ...(cursor !== undefined && { cursor }) });
-  return encode.tasks.taskList(page);
+  return encode.tasks.taskList(page, session.capabilities);
 }
 
 /** tasks/cancel. Throws TASK_NOT_FOUND, and TASK_FINISHED if the task has already ended. */
