@@ -53,6 +53,8 @@ export const projects = [
       globalSetup: ["test/support/redis-setup.ts", "test/support/build-pages.ts"],
       // Each file runs its own deployment of five processes and waits for it most of the time: two at a time take the time of one.
       maxWorkers: 2,
+      // After the others, where someone runs all the tests of a folder: vitest demands an order of projects with different numbers of workers.
+      sequence: { groupOrder: 1 },
       testTimeout: 240_000,
       hookTimeout: 240_000,
       expect: patience,

@@ -406,6 +406,19 @@ describe("one process's view of data keys", () => {
     expect(unwrap).toHaveBeenCalledTimes(1);
   });
 
+  test("is dropped once 10,000 others were used since, and looked up again when it is needed", async () => {
+    const keys = open();
+    const word = await keys.current("acme");
+    const others = (from: number, to: number) =>
+      Promise.all(Array.from({ length: to - from }, (_, index) => keys.find((from + index).toString(36).padStart(4, "-"))));
+    await others(0, 9_999);
+    expect(keys.key(word)).toBeDefined(); // Used again.
+    await others(10_000, 20_000);
+    expect(keys.key(word)).toBeUndefined();
+    expect(await keys.find(word)).toBe("open");
+    expect(keys.key(word)).toBeDefined();
+  });
+
   test("is tried, like thousands of others, in several reads of Redis", async () => {
     const records = Array.from({ length: 2_500 }, (_, n) => [`key:${n}`, `${START_MS} otherkey ${ACME} wrapped`]);
     await redis.redis.hset(hash(), Object.fromEntries(records));

@@ -13,11 +13,11 @@
 import { createSecretKey, hash, type KeyObject, randomBytes, randomInt } from "node:crypto";
 import { type Log, ParleyError } from "@parley/core";
 import type { Redis } from "ioredis";
+import { LRUCache } from "lru-cache";
 import { SEAL_WORD_CHARS } from "../keys.ts";
 import { loadScripts } from "../scripts/load-scripts.ts";
 import type { Acknowledge } from "../connection/replicas.ts";
 import { reached } from "../connection/unavailable.ts";
-import { boundedMap } from "./bounded-map.ts";
 import type { Access } from "./codec.ts";
 import { DATA_KEY_BYTES, type KeyRing } from "./key-ring.ts";
 
@@ -84,10 +84,10 @@ interface KnownTenant {
 
 export function createDataKeys({ redis, hashKey, ring, now, epochMs, acknowledge, log }: DataKeysOptions): DataKeys {
   const scripts = loadScripts(redis, { names: ["swap"], folder: "content/", keyCount: () => 1 });
-  const known = boundedMap<string, Known>(KEYS_KEPT_MAX);
-  const tenants = boundedMap<string, KnownTenant>(KEYS_KEPT_MAX);
+  const known = new LRUCache<string, Known>({ max: KEYS_KEPT_MAX });
+  const tenants = new LRUCache<string, KnownTenant>({ max: KEYS_KEPT_MAX });
   /** Digests of tenants whose next epoch could not begin when it was due. */
-  const overdue = boundedMap<string, true>(KEYS_KEPT_MAX);
+  const overdue = new LRUCache<string, true>({ max: KEYS_KEPT_MAX });
   const lookups = new Map<string, Promise<unknown>>();
 
   const swap = async (field: string, expected: string, value: string) =>

@@ -13,8 +13,8 @@
  */
 import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject, randomFillSync } from "node:crypto";
 import type { Digest } from "@parley/core";
+import { LRUCache } from "lru-cache";
 import { sealWordOf } from "../keys.ts";
-import { boundedMap } from "./bounded-map.ts";
 import {
   type AudienceDigest,
   bytesOf,
@@ -29,14 +29,19 @@ import type { DataKeys } from "./data-keys.ts";
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Maximum number of tasks whose keys are cached: those active in a process, and some more. */
+/** Maximum number of tasks whose keys are cached, about a kilobyte each: those active in a process, and some more. */
 const TASK_KEYS_MAX = 1_000;
 
 interface TaskKeys {
   readonly dataKey: KeyObject;
   readonly encryption: KeyObject;
   readonly mac: KeyObject;
+  /** By part, the last result of what every read of the task asks for, and what it was the result of. */
+  readonly last: Map<string, { readonly of: string; readonly is: string }>;
 }
+
+/** The parts that are never changed while a task lives: its seed, and the digest of its owner, with which every read compares. */
+const LASTING: ReadonlySet<string> = new Set(["seed", "owner"]);
 
 export interface SealedContent extends ContentCodec {
   /**
@@ -52,7 +57,7 @@ const DEFAULT_TENANT = "default";
 const EPOCHS_MAX = 32;
 
 export function createSealedContent(dataKeys: Pick<DataKeys, "find" | "key" | "words">): SealedContent {
-  const kept = boundedMap<string, TaskKeys>(TASK_KEYS_MAX);
+  const kept = new LRUCache<string, TaskKeys>({ max: TASK_KEYS_MAX });
 
   function dataKeyOf(taskId: string, word: string): KeyObject {
     const dataKey = dataKeys.key(word);
@@ -68,7 +73,12 @@ export function createSealedContent(dataKeys: Pick<DataKeys, "find" | "key" | "w
     const bytes = createHmac("sha512", dataKey).update(`parley task ${taskId}`).digest();
     // Key objects, created once: given bytes, each cipher would create them again, which takes longer than the rest
     // of its work.
-    const keys = { dataKey, encryption: createSecretKey(bytes.subarray(0, 32)), mac: createSecretKey(bytes.subarray(32)) };
+    const keys: TaskKeys = {
+      dataKey,
+      encryption: createSecretKey(bytes.subarray(0, 32)),
+      mac: createSecretKey(bytes.subarray(32)),
+      last: new Map(),
+    };
     kept.set(taskId, keys);
     return keys;
   }
@@ -147,13 +157,24 @@ function sealedTask(taskId: string, keys: () => TaskKeys): Content {
     }
   }
 
+  /** A stored text that has changed is not what the last result is of. */
+  function lasting(part: string, of: string, result: () => string): string {
+    if (!LASTING.has(part)) return result();
+    const { last } = keys();
+    const before = last.get(part);
+    if (before?.of === of) return before.is;
+    const is = result();
+    last.set(part, { of, is });
+    return is;
+  }
+
   return {
     isSealed: true,
     seal,
     open,
-    fingerprint: (part, text) => mac(keys(), `fingerprint ${part}\n${text}`),
+    fingerprint: (part, text) => lasting(part, text, () => mac(keys(), `fingerprint ${part}\n${text}`)),
     sealWord: (part, text) => Buffer.from(seal(part, text), "latin1").toString("base64url"),
-    openWord: (part, sealed) => open(part, Buffer.from(sealed, "base64url").toString("latin1")),
+    openWord: (part, word) => lasting(part, word, () => open(part, Buffer.from(word, "base64url").toString("latin1"))),
     toStored: bytesOf,
     fromStored: textOf,
   };
