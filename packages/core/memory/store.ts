@@ -568,6 +568,14 @@ export function createMemoryStore({
         .slice(0, limit);
     },
 
+    async openAsks(places) {
+      return places.map(({ taskId, key }) => {
+        const task = find(taskId);
+        const ask = task && render(task).asks.find((each) => each.key === key && !each.route);
+        return task && ask && { call: render(task).call, ask };
+      });
+    },
+
     async ownAsked({ principal, order, tasksMax }) {
       return listedOf(principal)
         .slice(0, tasksMax)

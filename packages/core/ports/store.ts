@@ -16,6 +16,7 @@ import type {
   AskThread,
   AwaitedCall,
   Call,
+  CallFacts,
   FeedItem,
   Open,
   Outcome,
@@ -47,6 +48,12 @@ export interface TaskStore {
 
   /** Returns the task as clients may see it, in one round trip. */
   load(taskId: string): Promise<Task | undefined>;
+
+  /**
+   * Returns open asks as `load` would, in the given order, each with the facts of its task and nothing else that the task holds; undefined for what is
+   * not open, cannot be read, or is shown for a child.
+   */
+  openAsks(places: readonly Pick<AskPlace, "taskId" | "key">[]): Promise<readonly (OpenAsk | undefined)[]>;
 
   /**
    * Takes the task for a run (I5) and loads task and journal in the same round trip. The run is taken if
@@ -233,6 +240,12 @@ export interface TaskStore {
    * still replays it. Undefined for a task that is over, which no run will find again.
    */
   recorded(taskId: string): Promise<TaskRecord | undefined>;
+}
+
+/** What decides who may answer an ask, and what a list shows of it. */
+export interface OpenAsk {
+  readonly call: CallFacts;
+  readonly ask: Ask;
 }
 
 /** An idempotency key: at most one task exists for it at a time. The task's id is drawn for the key (`Ids.taskId`). */

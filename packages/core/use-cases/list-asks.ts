@@ -31,8 +31,8 @@ import type {
   TimeoutPolicy,
 } from "../task.ts";
 import { invalidCursor } from "../task/invalid-cursor.ts";
-import { turns } from "../values/turns.ts";
 import type { Snooze } from "../ports/snoozes.ts";
+import type { OpenAsk } from "../ports/store.ts";
 import type { Services } from "./services.ts";
 import { type SnoozeOf, snoozesOf } from "./snoozes-of.ts";
 
@@ -150,8 +150,6 @@ const PORTION_MIN = 16;
 const PORTION_MAX = 64;
 /** How many of the caller's own tasks are examined, the newest. */
 export const OWN_TASKS_MAX = 1_000;
-/** Tasks that one list reads at once. */
-const READ_TOGETHER = 32;
 
 /** How many asks are counted at most. */
 export const ASKS_COUNTED_MAX = 100;
@@ -185,7 +183,7 @@ export async function listAsks(
       (!from || inAskOrder(order, place, from) > 0) && (isRead || !last || inAskOrder(order, place, last) <= 0);
     const next = distinct(order, [...own.filter(isNext), ...found]);
     const places = next.slice(0, Math.min(portion, LOOKED_MAX - looked));
-    const shown = await Promise.all(places.map(async (place) => (place.isElsewhere ? undefined : await read(place))));
+    const shown = await read(places);
     for (const [index, place] of places.entries()) {
       const ask = shown[index]?.summary;
       if (ask && matches(ask, filter)) {
@@ -225,39 +223,42 @@ interface Listed {
   readonly summary: AskSummary;
 }
 
-type Read = (place: Pick<AskPlace, "taskId" | "key">) => Promise<Listed | undefined>;
+type Place = Pick<AskPlace, "taskId" | "key" | "isElsewhere">;
+type Read = (places: readonly Place[]) => Promise<readonly (Listed | undefined)[]>;
 
-/** Reads each task once, and of its asks those that the caller may answer. */
+/** Reads each ask once; undefined for those that the caller may not answer. */
 function readerOf(
-  store: Services["store"],
+  store: Pick<Services["store"], "openAsks">,
   caller: Caller,
   { nowMs, snoozeOf }: { readonly nowMs: number; readonly snoozeOf: SnoozeOf },
 ): Read {
-  const turn = turns(READ_TOGETHER);
-  const tasks = new Map<string, Promise<Task | undefined>>();
-  return async ({ taskId, key }) => {
-    const loading = tasks.get(taskId) ?? turn(() => store.load(taskId));
-    tasks.set(taskId, loading);
-    const task = await loading;
-    const ask = task?.asks.find((open) => open.key === key);
-    if (!task || !ask || !isForPerson(ask)) return undefined;
-    const mayAnswer = may(caller, "answer", task, ask) && !hasAccepted(caller, task.call, ask);
-    const isToReply = ask.thread?.askedBack !== undefined && may(caller, "follow", task) && !may(caller, "answer", task, ask);
-    if (!mayAnswer && !isToReply) return undefined;
+  const known = new Map<string, Listed | undefined>();
+  const nameOf = ({ taskId, key }: Place) => `${taskId} ${key}`;
+  const listed = ({ taskId, key }: Place, open: OpenAsk | undefined): Listed | undefined => {
+    if (!open || !isForPerson(open.ask)) return undefined;
+    const { call, ask } = open;
+    const mayAnswer = may(caller, "answer", { call, asks: [ask] }, ask);
+    const isToReply = !mayAnswer && ask.thread?.askedBack !== undefined && may(caller, "follow", { call, asks: [ask] });
+    if (!isToReply && (!mayAnswer || hasAccepted(caller, call, ask))) return undefined;
     const snooze = snoozeOf(taskId, ask);
     const summary = {
-      ...summaryOfAsk(caller, task, ask, nowMs),
+      ...summaryOfAsk(caller, { id: taskId, call }, ask, nowMs),
       ...(isToReply && { isToReply }),
       ...(snooze && { snoozedUntilMs: snooze.untilMs }),
     };
     return { taskId, key, ask, summary };
   };
+  return async (places) => {
+    const unknown = places.filter((place) => place.isElsewhere !== true && !known.has(nameOf(place)));
+    const open = unknown.length > 0 ? await store.openAsks(unknown) : [];
+    for (const [index, place] of unknown.entries()) known.set(nameOf(place), listed(place, open[index]));
+    return places.map((place) => (place.isElsewhere ? undefined : known.get(nameOf(place))));
+  };
 }
 
 /** The places of what the caller has put aside and may still answer. */
 async function placesOf(snoozes: readonly Snooze[], read: Read, order: AskOrder): Promise<readonly AskPlace[]> {
-  const asks = await Promise.all(snoozes.map((snooze) => read(snooze)));
-  return asks.flatMap((each) => (each ? [{ taskId: each.taskId, key: each.key, atMs: placeMs(order, each.ask) }] : []));
+  return (await read(snoozes)).flatMap((each) => (each ? [{ taskId: each.taskId, key: each.key, atMs: placeMs(order, each.ask) }] : []));
 }
 
 /** Whether a person answers it. Sampling and roots are requests to a client. */

@@ -53,6 +53,7 @@ import { type Keys, partitionOf } from "../keys.ts";
 import { NEWS_MAX } from "./wake-up-news.ts";
 import { createAnsweredList, nameOfGiver } from "./answered-list.ts";
 import { createAskedList } from "./asked-list.ts";
+import { createOpenAsks } from "./open-asks.ts";
 import { createOwnAsked } from "./own-asked.ts";
 import { createOwnerList } from "./owner-list.ts";
 import { createReads } from "./reads.ts";
@@ -174,6 +175,13 @@ export function createRedisStore({
     }
   }
 
+  const openAsks = createOpenAsks({
+    redis,
+    keys,
+    encoding: codec.encoding,
+    turn: summaries.turn,
+    unpack: async (taskId, fields) => unpacked(taskId, fields, await codec.access(taskId)),
+  });
   const ownAsked = createOwnAsked({ redis, keys, partitions, turn: summaries.turn, load });
 
   async function read(taskId: string): Promise<Task | undefined> {
@@ -633,6 +641,8 @@ export function createRedisStore({
     list: (request) => reached(ownerList.page(request)),
 
     asked: (request) => reached(askedList.page(request)),
+
+    openAsks: (places) => reached(openAsks(places)),
 
     ownAsked: (request) => reached(ownAsked.places(request)),
 

@@ -326,7 +326,7 @@ function unpackPlace(word: string): Pick<Entry, "place" | "withdrawn" | "arrived
   return { arrived: { atMs: Number(atMs), revision: Number(revision) } };
 }
 
-type Fields = Readonly<Record<string, string>>;
+export type Fields = Readonly<Record<string, string>>;
 
 /** The state, word by word. */
 interface State {
@@ -634,10 +634,16 @@ export function childrenBehind(fields: Fields): string[] {
   return Object.keys(fields).flatMap((field) => (field.startsWith(BEHIND) ? [field.slice(BEHIND.length)] : []));
 }
 
-/** Fields of a child's hash that hold its ask of that key. */
+/** What the fields of a hash begin with that hold an ask. */
+export const ASK_FIELDS = ["ask", "refused", "agreed", "accepted", "thread"] as const;
+
+/** Fields of a hash that hold its ask of that key. */
 export function askFields(key: string): string[] {
-  return [`ask:${key}`, `refused:${key}`, `agreed:${key}`, `accepted:${key}`, `thread:${key}`];
+  return ASK_FIELDS.map((field) => `${field}:${key}`);
 }
+
+/** Fields of a task without which none of its asks can be unpacked. */
+export const OPEN_ASK_FIELDS = ["call", "state", "version", "parent"] as const;
 
 /** A child's ask as the root shows it; undefined if it is no longer open. */
 export function unpackShown(content: Content, { key, route, since }: ShownAsk, values: readonly (string | null)[]): Ask | undefined {

@@ -7,13 +7,14 @@ import {
   type AskOrder,
   type AskPlace,
   type Audience,
+  eventKey,
   inAskOrder,
   namesOfAudience,
   placeMs,
   type Priority,
 } from "@parley/core";
 import { describe, expect, test } from "vitest";
-import { accept, aCall, anAsk, GRACE_MS, HOUR_MS, LEASE_MS, newToken } from "../builders.ts";
+import { accept, aCall, anAsk, anEvent, GRACE_MS, HOUR_MS, LEASE_MS, newToken } from "../builders.ts";
 import type { UnderTest } from "./under-test.ts";
 
 const NOW_MS = Date.now();
@@ -299,6 +300,60 @@ export function asked({ store, newTaskId, taskIdOf, life, begin }: UnderTest): v
       const places = await store.asked({ names: namesOfAudience(audience), order: "oldest", limit: 10 });
 
       expect(places).toEqual([{ taskId, key: "size", atMs: NOW_MS }]);
+    });
+  });
+
+  describe("openAsks", () => {
+    test("reads each as its task has it, with the facts of the call and without what came with it, in the given order", async () => {
+      const principal = unique("ada ☃");
+      const nowMs = Date.now();
+      const quorum = { ...groups("finance"), quorum: 2 };
+      const keys = ["noted", "refused", "agreed", "accepted", "plain"];
+      const taskId = await life.parked(
+        keys.map((key) => ask(key, key === "accepted" ? quorum : undefined)),
+        { principal, caller: { name: "Ada ☃" }, arguments: { lines: "a\nb", much: "x".repeat(10_000) } },
+      );
+      const other = await life.parked([ask("plain", groups("finance"))], { name: "pay" });
+      const at = (key: string) => ({ taskId, key, digest: `digest-of-${key}`, nowMs });
+      await store.writeThread({ ...at("noted"), thread: { comments: 1 }, history: [{ what: "asked", atMs: NOW_MS }] });
+      await store.refuse({ ...at("refused"), violations: [{ path: "/n", message: "must ☃" }] });
+      await store.agree(at("agreed"));
+      const acceptances = [{ by: "eve", content: { value: "☃" }, atMs: 5 }];
+      await store.answer({ ...at("accepted"), answer: accept("☃"), by: "eve", quorum: { acceptances, missing: 1 }, graceMs: GRACE_MS });
+      const [mine, theirs] = await Promise.all([life.load(taskId), life.load(other)]);
+
+      const places = [{ taskId: other, key: "plain" }, ...keys.map((key) => ({ taskId, key })), { taskId: other, key: "plain" }];
+      const found = await store.openAsks(places);
+
+      const theirAsk = { call: theirs.call, ask: theirs.asks[0] };
+      const own = keys.map((key) => ({ call: mine.call, ask: mine.asks.find((each) => each.key === key) }));
+      expect(own.every((each) => each.ask !== undefined)).toBe(true);
+      expect(found).toEqual([theirAsk, ...own, theirAsk]);
+      for (const each of found) expect(each?.call).not.toHaveProperty("arguments");
+    });
+
+    test("finds nothing that is not open, not a question, or no task", async () => {
+      const taskId = await life.parked([ask("size", undefined), ask("closed", undefined), anEvent("paid")]);
+      await life.answer(taskId, "closed", "4");
+      const over = await life.parked([ask("size", undefined)]);
+      await life.cancel(over);
+      const wanted = [
+        { taskId, key: "closed" },
+        { taskId, key: "never" },
+        { taskId, key: eventKey("paid") },
+        { taskId: over, key: "size" },
+        { taskId: newTaskId(), key: "size" },
+        { taskId: "no id", key: "size" },
+      ];
+      expect(await store.openAsks(wanted)).toEqual(wanted.map(() => undefined));
+      expect(await store.openAsks([])).toEqual([]);
+    });
+
+    test("reads as many as are wanted", async () => {
+      const keys = Array.from({ length: 150 }, (_, index) => `k${index}`);
+      const taskId = await life.parked(keys.map((key) => ask(key, undefined)));
+      const found = await store.openAsks(keys.map((key) => ({ taskId, key })));
+      expect(found.map((each) => each?.ask.key)).toEqual(keys);
     });
   });
 
