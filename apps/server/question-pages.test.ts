@@ -190,7 +190,7 @@ test("a question says who asks, through which tool, for whom, until when and wha
   expect(text).toContain("Line one\n&lt;b&gt;two&lt;/b&gt;");
   for (const part of [
     "everything",
-    "in a call of <strong><bdi>ann</bdi></strong>",
+    'in a call of <strong><bdi translate="no">ann</bdi></strong>',
     "bob; the group finance; not the person who made the call",
     "in 47 hours",
     "then it closes without an answer",
@@ -199,7 +199,7 @@ test("a question says who asks, through which tool, for whom, until when and wha
   const german = await open(at(here), "bob", { "accept-language": "de-AT, en;q=0.5", cookie: "parley-zone=Europe/Vienna" });
   expect(german.text).toContain('<html lang="de" dir="ltr">');
   for (const part of [
-    "in einem Aufruf von <strong><bdi>ann</bdi></strong>",
+    'in einem Aufruf von <strong><bdi translate="no">ann</bdi></strong>',
     "die Gruppe finance",
     "danach wird sie ohne Antwort geschlossen",
     "In der Zeitzone Europe/Vienna",
@@ -322,12 +322,12 @@ describe("whose call asks", () => {
   test("is said by name to somebody else, with what only that person has, and in the record", async () => {
     const { at, here } = await asked("confirm", {}, named);
     const page = await open(at(here), "bob");
-    expect(page.text).toContain("in a call of <strong><bdi>Ann Lee (ann&lt; @acme.io)</bdi></strong>");
+    expect(page.text).toContain('in a call of <strong><bdi translate="no">Ann Lee (ann&lt; @acme.io)</bdi></strong>');
     const german = await open(at(here), "bob", { "accept-language": "de" });
-    expect(german.text).toContain("in einem Aufruf von <strong><bdi>Ann Lee (ann&lt; @acme.io)</bdi></strong>");
+    expect(german.text).toContain('in einem Aufruf von <strong><bdi translate="no">Ann Lee (ann&lt; @acme.io)</bdi></strong>');
     expect((await open(at(here), "phone")).text).toContain("in a call of yours");
     const sent = await send(at(here), "bob", [...hidden(page.fields), ["action", "no"]]);
-    const kept = "<dt>In a call of</dt><dd><bdi>Ann Lee (ann&lt; @acme.io)</bdi></dd>";
+    const kept = '<dt>In a call of</dt><dd><bdi translate="no">Ann Lee (ann&lt; @acme.io)</bdi></dd>';
     expect(sent.text).toContain(kept);
     expect((await open(at(here), "bob")).text).toContain(kept);
   });
@@ -336,7 +336,7 @@ describe("whose call asks", () => {
     const { at, here } = await asked("key", {}, named);
     const { text } = await open(at(here), "bob");
     expect(text).toContain(
-      "The tool <strong><bdi>key</bdi></strong> asks you, in a call of <strong><bdi>Ann Lee (ann&lt; @acme.io)</bdi></strong>:",
+      'The tool <strong><bdi>key</bdi></strong> asks you, in a call of <strong><bdi translate="no">Ann Lee (ann&lt; @acme.io)</bdi></strong>:',
     );
     expect(text).toContain("The key?\n\nStep 2 of 2.");
   });
@@ -436,7 +436,7 @@ test("violations stand at their fields with everything typed kept, whoever finds
 
 test.each([
   ["f2", ["0x4", "4.5", "1e400", "four"]],
-  ["f3", ["Infinity", "NaN", "1,5"]],
+  ["f3", ["Infinity", "NaN", "1,500"]],
   ["f4", ["maybe", "on", "TRUE", "1", "no"]],
   ["f5", ["false", "on", "0", ""]],
   ["f6", ["null", "yes"]],
@@ -641,7 +641,7 @@ test("looking changes nothing, and only this page's own form counts, for this pe
 test("the record of uploaded files lists them by name and size, and another answer of that shape stays as it is", () => {
   const file = (name: string, size: number) => ({ id: "1", name, type: "image/png", size, sha256: "ab" });
   const shown = answerList(ENGLISH, { files: [file("a<b>.png", 2_300), file("c.png", 1_000_000)] }, undefined)?.text ?? "";
-  expect(shown).toContain("<bdi>a&lt;b&gt;.png</bdi>");
+  expect(shown).toContain('<bdi translate="no">a&lt;b&gt;.png</bdi>');
   for (const part of ["2.3 kB", "1,000 kB"]) expect(shown).toContain(part);
   expect(shown).not.toContain("sha256");
   expect(answerList(ENGLISH, { files: [file("a", 1)], more: 1 }, undefined)?.text).toContain("sha256");

@@ -272,6 +272,7 @@ describe("whatever is typed into a field", () => {
         const fromPlayground = Object.keys(read.problems).length > 0 ? "refused" : taken(schema, read.content);
         const read2 = contentIn([input], draftIn([input], new URLSearchParams([[controlName(0), typed]])), {
           zone: ZONE,
+          locale: "en",
           skipped: "skipped",
         });
         const fromPage = Object.keys(read2.problems).length > 0 ? "refused" : taken(schema, read2.content);

@@ -62,7 +62,7 @@ export function pageWithoutScript({ schema, content }: FormCase): unknown {
     else if (typed !== false) body.append(controlName(index), String(typed).replaceAll("\n", "\r\n"));
   }
   const draft = draftIn(inputs, new URLSearchParams(body.toString()));
-  const read = contentIn(inputs, draft, { zone: ZONE, skipped: "skipped" });
+  const read = contentIn(inputs, draft, { zone: ZONE, locale: "en", skipped: "skipped" });
   return Object.keys(read.problems).length > 0 ? read.problems : read.content;
 }
 

@@ -29,7 +29,7 @@ export const DE: Texts = {
     byDue: "Antwort erwünscht bis, das nächste zuerst",
     byPriority: "Dringendste zuerst",
     byAge: "Älteste zuerst",
-    anyPriority: "Jede Dringlichkeit",
+    anyPriority: "Jede",
     normal: "Normal",
     closes: "Schließt",
     anyTime: "Irgendwann",
@@ -617,6 +617,7 @@ export const DE: Texts = {
         "Sie sind angemeldet, aber Ihr Anbieter bestätigt nicht, dass es so geschah, wie die Frage verlangt: gerade eben, oder auf die Art, die sie nennt. Wer diesen Server betreibt, kann herausfinden, warum.",
     },
     "of-others": { title: "Nicht für Sie", sentence: "Diese Frage ist für eine andere Person." },
+    "no-page": { title: "Nicht gefunden", sentence: "Unter dieser Adresse gibt es keine Seite. Vielleicht fehlt ein Teil von ihr." },
     unknown: { title: "Nicht gefunden", sentence: "Diese Frage gibt es nicht, sie ist nicht für Sie, oder sie ist nicht mehr offen." },
     stale: {
       title: "Veraltet",
@@ -682,4 +683,5 @@ export const DE: Texts = {
   },
   lookUp: "Wer den Server betreibt, findet es unter {id}.",
   toInbox: "Zum Eingang",
+  toStart: "Zur Startseite",
 };

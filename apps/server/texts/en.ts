@@ -615,6 +615,7 @@ export const EN = {
         "You are logged in, but your provider does not confirm that the login is recent enough, or of the kind that the question needs. The operator of this server can find out why.",
     },
     "of-others": { title: "Not for you", sentence: "This question is for another person." },
+    "no-page": { title: "Not found", sentence: "There is no page at this address. A part of it may be missing." },
     unknown: { title: "Not found", sentence: "This question does not exist, is not for you, or is no longer open." },
     stale: {
       title: "Out of date",
@@ -668,6 +669,7 @@ export const EN = {
   },
   lookUp: "The operator can look it up under {id}.",
   toInbox: "Go to your inbox",
+  toStart: "Go to the start page",
 };
 
 /** What every language has. */

@@ -1,12 +1,22 @@
 import { createValidator } from "@parley/node";
 import { contentOf, inputsOf } from "@parley/web/form";
-import { describedIn } from "@parley/web/texts";
 import { expect, test } from "vitest";
 import { SENTENCES } from "../../../packages/core/values/violation-texts.fixture.ts";
 import { cpuMs } from "../../../test/support/cpu-ms.ts";
 import { DE } from "./de.ts";
 import { EN } from "./en.ts";
-import { distanceText, durationText, exactDurationText, ENGLISH, filled, inWords, momentText, readerOf, todayText } from "./texts.ts";
+import {
+  distanceText,
+  durationText,
+  exactDurationText,
+  ENGLISH,
+  filled,
+  inNotes,
+  inWords,
+  momentText,
+  readerOf,
+  todayText,
+} from "./texts.ts";
 
 test.each([
   [undefined, "en", "en-GB"],
@@ -97,6 +107,21 @@ test("phrases beside each other are translated one by one, and an author's words
 });
 
 test.each([
+  ["en", "a whole number, 1 to 10000", "a whole number, 1 to 10,000"],
+  ["en-GB", "must be between -20000.5 and 1e+21", "must be between -20,000.5 and 1e+21"],
+  // It may be a year.
+  ["en", "1900 to 2100", "1900 to 2100"],
+  ["en", "at most 1234567890123456789", "at most 1234567890123456789"],
+  ["en", "must be [10000]; the 10000 of us", "must be [10000]; the 10000 of us"],
+  ["en", "size: entry 10000: must be at most 12345", "size: entry 10,000: must be at most 12,345"],
+  ["de", "a whole number, 1 to 10000", "eine ganze Zahl, 1 bis 10.000"],
+  ["de", "in steps of 0.5, such as 10000", "in Schritten von 0,5, zum Beispiel 10000"],
+  ["de-CH", "at most 0.5", "höchstens 0.5"],
+])("limits are numbers as a person of %s writes them: %s", (locale, english, shown) => {
+  expect(inWords(readerOf({ headers: { "accept-language": locale } }), english)).toBe(shown);
+});
+
+test.each([
   "a: ",
   "entry 1: ",
   "a: b, or ",
@@ -111,7 +136,7 @@ test.each([
   const ms = await cpuMs(() => {
     for (const text of [part.repeat(1_000 / part.length), part.repeat(9_000 / part.length)]) {
       inWords(GERMAN, text);
-      describedIn(DE.notes, text);
+      inNotes(GERMAN, text);
     }
   });
   expect(ms).toBeLessThan(500);
@@ -130,8 +155,9 @@ test.each(SENTENCES.map(([, , text]) => text))("what the validator says is trans
 });
 
 test.each([
-  ["In steps of 0.5.", "In Schritten von 0.5."],
-  ["How much? In steps of 0.1 from -1.", "How much? In Schritten von 0.1 ab -1."],
+  ["In steps of 25000.", "In Schritten von 25.000."],
+  ["In steps of 0.5.", "In Schritten von 0,5."],
+  ["How much? In steps of 0.1 from -1.", "How much? In Schritten von 0,1 ab -1."],
   ["Your name. Example: Dr. A. Example: B..", "Your name. Beispiel: Dr. A. Example: B.."],
   ["When. From 2026-12-01 to 2026-12-24.", "When. Von 2026-12-01 bis 2026-12-24."],
   ["2026-12-01 or later.", "Ab 2026-12-01."],
@@ -139,8 +165,8 @@ test.each([
   ["in steps of 2.", "in steps of 2."],
   ["", ""],
 ])("of a description, what the SDK appended is translated: %s", (english, german) => {
-  expect(describedIn(DE.notes, english)).toBe(german);
-  expect(describedIn(EN.notes, english)).toBe(english);
+  expect(inNotes(GERMAN, english)).toBe(german);
+  expect(inNotes(ENGLISH, english)).toBe(english.replace("25000", "25,000"));
 });
 
 test("what the form says about dates, times and objects of any name is translated", () => {

@@ -1,5 +1,5 @@
 /** The languages of the pages that front ends write, and who reads a page: their language, locale and time zone. */
-import { describedIn, inPhrases, type Language, languageOf, localeIn } from "@parley/web/texts";
+import { describedIn, inPhrases, type Language, languageOf, localeIn, type Spoken } from "@parley/web/texts";
 import { parseCookie } from "cookie";
 import type { FastifyRequest } from "fastify";
 import { DE } from "./de.ts";
@@ -115,11 +115,15 @@ export function exactDurationText({ locale }: Reader, ms: number): string {
 }
 
 /** What the form and the validator say in English, in the reader's language. */
-export function inWords({ texts }: Pick<Reader, "texts">, english: string): string {
-  return inPhrases(texts.phrases, english);
+export function inWords(reader: Pick<Reader, "texts" | "locale">, english: string): string {
+  return inPhrases(spokenBy(reader), english);
 }
 
 /** What is written below a field about it, in the reader's language as far as it is not an author's. */
-export function inNotes({ texts }: Pick<Reader, "texts">, description: string | undefined): string | undefined {
-  return description === undefined ? undefined : describedIn(texts.notes, description);
+export function inNotes(reader: Pick<Reader, "texts" | "locale">, description: string | undefined): string | undefined {
+  return description === undefined ? undefined : describedIn(spokenBy(reader), description);
+}
+
+function spokenBy({ texts: { phrases, notes }, locale }: Pick<Reader, "texts" | "locale">): Spoken {
+  return { phrases, notes, locale };
 }

@@ -14,6 +14,8 @@ const of = (schema: JsonObject, typed: string | boolean | string[], isRequired =
 };
 
 const OTHER = "is none of the choices";
+const NO_NUMBER = "must be a number, such as 1234.5";
+const TWO_WAYS = "can be read in two ways: no points between thousands, please";
 
 describe("a control", () => {
   test.each<[JsonObject, string]>([
@@ -181,10 +183,36 @@ describe("content", () => {
   test("reports values that cannot be read as their type", () => {
     expect(of({ type: "integer" }, "four")).toBe("must be a whole number, in digits only");
     expect(of({ type: "integer" }, "1.000")).toBe("must be a whole number, in digits only");
-    expect(of({ type: "number" }, "1,5")).toBe("must be a number, such as 1234.5");
+    expect(of({ type: "number" }, "1,500")).toBe("must be a number, such as 1234.5");
     expect(of({ type: "integer" }, "123456789012345678")).toBe("has more digits than a number can have");
     expect(of({ type: "object" }, "{")).toMatch(/^is not JSON: /);
     expect(of({ type: "string", format: "date-time" }, "soon")).toBe("must be a date and a time");
+  });
+
+  test.each<[locale: string, typed: string, read: number | string]>([
+    ["en", "1,5", 1.5],
+    ["en", "-0,25", -0.25],
+    ["en", "10.000", 10],
+    ["en", "10,000", NO_NUMBER],
+    ["de", "1,5", 1.5],
+    ["de", "1,125", 1.125],
+    ["de", "1.5", 1.5],
+    ["de", "0.125", 0.125],
+    ["de", "1234.567", 1234.567],
+    ["de", "10.000", TWO_WAYS],
+    ["de", "-1.000.000", TWO_WAYS],
+    ["de", "1.234,5", NO_NUMBER],
+    ["de", "1,2,3", NO_NUMBER],
+    ["de-CH", "10.000", 10],
+  ])("of a number is read as a person of %s writes %s, or not at all", (locale, typed, read) => {
+    const number = field({ type: "number" });
+    const list = field({ type: "array", items: { type: "number" } });
+    const ofNumber = contentOf([number], { it: typed }, locale);
+    const ofList = contentOf([list], { it: `7\n${typed}` }, locale);
+    expect(ofNumber.problems["it"] ?? ofNumber.content["it"]).toBe(read);
+    // In a list, what is no number is the server's to refuse.
+    const expected = read === TWO_WAYS ? { problems: { it: read } } : { content: { it: [7, read === NO_NUMBER ? typed : read] } };
+    expect(ofList).toMatchObject(expected);
   });
 
   test.each<[JsonObject, string, string]>([

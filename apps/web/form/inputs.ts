@@ -201,13 +201,17 @@ export function untouched(input: Input): Typed {
   }
 }
 
-/** The content, or the problems of some fields. */
-export function contentOf(inputs: readonly Input[], draft: Draft): { readonly content: JsonObject; readonly problems: Problems } {
+/** The content, or the problems of some fields. `locale`: how the person writes numbers. */
+export function contentOf(
+  inputs: readonly Input[],
+  draft: Draft,
+  locale = "en",
+): { readonly content: JsonObject; readonly problems: Problems } {
   const content: [string, Json][] = [];
   const problems: [string, string][] = [];
   for (const input of inputs) {
     const typed = Object.hasOwn(draft, input.name) ? draft[input.name] : undefined;
-    const read = unchanged(input, typed) ?? readControl(input, typed ?? untouched(input));
+    const read = unchanged(input, typed) ?? readControl(input, typed ?? untouched(input), locale);
     if ("problem" in read) problems.push([input.name, read.problem]);
     else if (input.isRest && read.value !== undefined) {
       if (isObject(read.value)) content.push(...Object.entries(read.value));
@@ -221,7 +225,7 @@ export function contentOf(inputs: readonly Input[], draft: Draft): { readonly co
 
 type Read = { readonly value: Json | undefined } | { readonly problem: string };
 
-function readControl(input: Input, typed: Typed): Read {
+function readControl(input: Input, typed: Typed, locale: string): Read {
   const { control, isRequired, default: preset } = input;
   if (typeof typed === "boolean") return { value: typed };
   // A box has one value, and what came in its place is no yes.
@@ -233,11 +237,10 @@ function readControl(input: Input, typed: Typed): Read {
   }
   if (control === "lines") {
     const kind = kindOfItems(input.schema) ?? "text";
-    const lines = typed
-      .split("\n")
-      .filter((line) => line.trim() !== "")
-      .map((line) => readTyped(line, { kind }));
-    return lines.length === 0 && mayLeaveOut ? { value: undefined } : { value: lines };
+    const lines = typed.split("\n").filter((line) => line.trim() !== "");
+    if (kind === "number" && lines.some((line) => isAmbiguous(line, locale))) return { problem: AMBIGUOUS };
+    const read = lines.map((line) => readTyped(kind === "number" ? withPoint(line, locale) : line, { kind }));
+    return lines.length === 0 && mayLeaveOut ? { value: undefined } : { value: read };
   }
   if (typed === "") {
     if (!isRequired) return { value: undefined };
@@ -245,7 +248,8 @@ function readControl(input: Input, typed: Typed): Read {
   }
   switch (control) {
     case "number": {
-      const value = readTyped(typed, input);
+      if (input.kind === "number" && isAmbiguous(typed, locale)) return { problem: AMBIGUOUS };
+      const value = readTyped(input.kind === "number" ? withPoint(typed, locale) : typed, input);
       if (typeof value === "number") return { value };
       if (/^\s*[+-]?\p{Nd}+\s*$/u.test(typed)) return { problem: TOO_MANY_DIGITS };
       return { problem: input.kind === "integer" ? "must be a whole number, in digits only" : "must be a number, such as 1234.5" };
@@ -280,6 +284,21 @@ function problemOf(typed: string): string {
   }
 }
 
+function hasDecimalComma(locale: string): boolean {
+  return (1.5).toLocaleString(locale).includes(",");
+}
+
+/** "10.000" is ten thousand where numbers have a decimal comma, and ten to whoever reads it as JSON does. */
+function isAmbiguous(typed: string, locale: string): boolean {
+  return /^\s*[+-]?[1-9]\d{0,2}(?:\.\d{3})+\s*$/.test(typed) && hasDecimalComma(locale);
+}
+
+/** With a decimal comma before three digits as a point: elsewhere these are thousands. */
+function withPoint(typed: string, locale: string): string {
+  return /^\s*[+-]?\d+,\d{3}\s*$/.test(typed) && hasDecimalComma(locale) ? typed.replace(",", ".") : typed;
+}
+
+const AMBIGUOUS = "can be read in two ways: no points between thousands, please";
 const TOO_MANY_DIGITS = "has more digits than a number can have";
 /** No control sends it, and it is neither a no nor nothing: the form was sent without its page, or by one that is older than the question. */
 const NOT_OFFERED = "is none of the choices";

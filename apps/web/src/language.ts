@@ -2,12 +2,17 @@
 import type { ComponentChildren } from "preact";
 import * as de from "../texts/de.ts";
 import * as en from "../texts/en.ts";
-import { describedIn, inPhrases, type Language, languageOf, localeIn } from "../texts/words.ts";
+import { describedIn, inPhrases, type Language, languageOf, localeIn, type Spoken } from "../texts/words.ts";
 
 let locale = localeIn(navigator.languages);
 
 export function languageNow(): Language {
   return languageOf(locale);
+}
+
+/** How the person writes numbers. */
+export function localeNow(): string {
+  return locale;
 }
 
 /** The language tags that the person prefers, the most wanted first. */
@@ -17,12 +22,17 @@ export function speak(tags: readonly string[]): void {
 
 /** What the form, the validator or a server says about a field, in the person's language. */
 export function said(english: string): string {
-  return inPhrases({ en: en.PHRASES, de: de.PHRASES }[languageNow()], english);
+  return inPhrases(spoken(), english);
 }
 
 /** What is written below a field about it. */
 export function described(english: string | undefined): string | undefined {
-  return english === undefined ? undefined : describedIn({ en: en.NOTES, de: de.NOTES }[languageNow()], english);
+  return english === undefined ? undefined : describedIn(spoken(), english);
+}
+
+function spoken(): Spoken {
+  const { PHRASES: phrases, NOTES: notes } = { en, de }[languageNow()];
+  return { phrases, notes, locale };
 }
 
 export function fieldTexts(): typeof en.FIELDS {

@@ -34,6 +34,7 @@ export const PHRASES = {
   notOffered: "is none of the choices",
   digits: "must be a whole number, in digits only",
   number: "must be a number, such as 1234.5",
+  ambiguous: "can be read in two ways: no points between thousands, please",
   tooManyDigits: "has more digits than a number can have",
   moment: "must be a date and a time",
   notJson: "is not JSON: {text}",

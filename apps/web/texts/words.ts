@@ -31,39 +31,67 @@ export function filled(text: string, parts: Readonly<Record<string, string | num
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => (Object.hasOwn(parts, name) ? String(parts[name]) : whole));
 }
 
+/** A language, and how a person writes numbers in it. */
+export interface Spoken {
+  readonly phrases: Phrases;
+  readonly notes: Notes;
+  readonly locale: string;
+}
+
 /**
- * What the form and the validator say in English, in the language of these phrases. What is no phrase of theirs is an author's, and stays.
- * Each part of the text is looked at a few times, however many places it begins with: authors, servers and the names in an answer decide that.
+ * What the form and the validator say in English, in a person's language, with numbers as they write them. What is no phrase of theirs is an author's, and
+ * stays. Each part of the text is looked at a few times, however many places it begins with: authors, servers and the names in an answer decide that.
  */
-export function inPhrases(phrases: Phrases, english: string): string {
-  if (phrases === PHRASES || english.length > TEXT_CHARS_MAX) return english;
+export function inPhrases(spoken: Spoken, english: string): string {
+  const { phrases } = spoken;
+  if ((phrases === PHRASES && !WRITTEN_APART.test(english)) || english.length > TEXT_CHARS_MAX) return english;
   const found = phraseIn(english);
-  if (found?.groups["phrase"] !== undefined) return translated(phrases, found);
+  if (found?.groups["phrase"] !== undefined) return translated(spoken, found);
   const either = english.split(PHRASES.or);
   if (either.length > 1) {
-    const all = either.map((each) => phrase(phrases, each));
+    const all = either.map((each) => phrase(spoken, each));
     if (all.every((each) => each !== undefined)) return all.join(phrases.or);
   }
-  if (found) return translated(phrases, found);
+  if (found) return translated(spoken, found);
   // Several beside each other.
   for (const between of ["; ", ", "]) {
     if (english.includes(between))
       return english
         .split(between)
-        .map((each) => inPhrases(phrases, each))
+        .map((each) => inPhrases(spoken, each))
         .join(between);
   }
   return english;
 }
 
-/** The description of a field: what an author wrote stays, and the sentences that the SDK appended are in the language of these notes. */
-export function describedIn(notes: Notes, description: string): string {
-  if (notes === NOTES || description.length > PHRASE_CHARS_MAX) return description;
+/** The description of a field: what an author wrote stays, and the sentences that the SDK appended are in the person's language. */
+export function describedIn(spoken: Spoken, description: string): string {
+  const { notes, locale } = spoken;
+  if ((notes === NOTES && !WRITTEN_APART.test(description)) || description.length > PHRASE_CHARS_MAX) return description;
   for (const { name, pattern } of NOTE_PATTERNS) {
     const match = pattern.exec(description);
-    if (match) return `${describedIn(notes, description.slice(0, match.index))}${filled(notes[name], match.groups ?? {})}`;
+    if (!match) continue;
+    const said = filled(notes[name], inNumbers(locale, match.groups ?? {}));
+    return `${describedIn(spoken, description.slice(0, match.index))}${said}`;
   }
   return description;
+}
+
+/** Numbers that people write in different ways. Four digits may be a year. */
+const WRITTEN_APART = /\d{5}|\d\.\d/;
+/** More digits than a number has exactly are left as they are. */
+const EXACT_DIGITS = 15;
+
+/** "10,000" or "10.000", "0.5" or "0,5". */
+function numberIn(locale: string, text: string): string {
+  if (!WRITTEN_APART.test(text) || !/^-?\d+(?:\.\d+)?$/.test(text) || text.length > EXACT_DIGITS) return text;
+  return new Intl.NumberFormat(locale, { useGrouping: "min2", maximumFractionDigits: EXACT_DIGITS }).format(Number(text));
+}
+
+function inNumbers(locale: string, groups: Match["groups"]): Match["groups"] {
+  return Object.fromEntries(
+    Object.entries(groups).map(([part, text]) => [part, part === "n" || part === "m" ? numberIn(locale, text) : text]),
+  );
 }
 
 const TYPES = (Object.keys(PHRASES) as (keyof Phrases)[]).filter((name) => name.startsWith("type"));
@@ -128,17 +156,19 @@ function isOurs({ json, other }: Match["groups"]): boolean {
   }
 }
 
-function translated(phrases: Phrases, { name, groups }: Match): string {
-  return filled(phrases[name], Object.fromEntries(Object.entries(groups).map(([part, text]) => [part, inPart(phrases, part, text)])));
+function translated(spoken: Spoken, { name, groups }: Match): string {
+  const parts = Object.entries(inNumbers(spoken.locale, groups)).map(([part, text]) => [part, inPart(spoken, part, text)]);
+  return filled(spoken.phrases[name], Object.fromEntries(parts));
 }
 
-function phrase(phrases: Phrases, english: string): string | undefined {
+function phrase(spoken: Spoken, english: string): string | undefined {
   const found = phraseIn(english);
-  return found && translated(phrases, found);
+  return found && translated(spoken, found);
 }
 
-function inPart(phrases: Phrases, part: string, english: string): string {
-  if (part === "phrase") return inPhrases(phrases, english);
+function inPart(spoken: Spoken, part: string, english: string): string {
+  if (part === "phrase") return inPhrases(spoken, english);
+  const { phrases } = spoken;
   const type = part === "type" || part === "other" ? TYPES.find((name) => PHRASES[name] === english) : undefined;
   return type === undefined ? english : phrases[type];
 }

@@ -373,7 +373,8 @@ export function choicesOf(schema: JsonObject): readonly Choice[] | undefined {
  * Converts what a person typed to the field's type: "4" becomes 4 for a number, "soup,fish" a list for a choice of
  * several, unless it is itself a choice ("Rome, Italy"), and "1,2" a list of numbers if the schema has numbers in it. Input
  * that cannot be converted is returned unchanged, so that the schema can report what is wrong with it. That includes integers
- * that are not plain digits ("1.000" is a thousand to some), and digits that a number would round.
+ * that are not plain digits ("1.000" is a thousand to some), and digits that a number would round. A number may have a decimal comma, unless what is
+ * behind it may be thousands.
  */
 export function readTyped(
   text: string,
@@ -382,7 +383,7 @@ export function readTyped(
   switch (kind) {
     case "number":
     case "integer": {
-      const digits = withPlainDigits(text);
+      const digits = kind === "number" ? withPoint(withPlainDigits(text)) : withPlainDigits(text);
       const value = Number(digits);
       const isPlain = /^\s*[+-]?\d+\s*$/.test(digits);
       if (text.trim() === "" || !Number.isFinite(value) || (kind === "integer" && !isPlain)) return text;
@@ -418,7 +419,8 @@ export function readAny(typed: string, schema: JsonObject): { readonly value: Js
     types?.includes(typeOf(value)) === true || (Number.isInteger(value) && types?.includes("integer") === true);
   const read = readJson(typed);
   if (!read) {
-    const number = readTyped(typed, { kind: "number" });
+    // With a comma it is a text, where it may be one.
+    const number = typed.includes(",") && mayBe(typed) ? typed : readTyped(typed, { kind: "number" });
     if (typeof number === "number" && mayBe(number)) return { value: number };
     const isText = !/^\s*[{["]/.test(typed) && (types?.includes("string") ?? true);
     return isText ? { value: typed } : undefined;
@@ -453,6 +455,10 @@ export function readJson(typed: string): { readonly value: Json } | undefined {
 function chosen(text: string, choices: readonly Choice[]): Json {
   const found = choices.find(({ value }) => value === text);
   return found ? valueOf(found) : text;
+}
+
+function withPoint(digits: string): string {
+  return /^\s*[+-]?\d+,(?!\d{3}\s*$)\d+\s*$/.test(digits) ? digits.replace(",", ".") : digits;
 }
 
 /** Digits of any script as 0 to 9. Each script has its ten in a row. */

@@ -172,7 +172,7 @@ function differencesOf(input: Input, field: Field): readonly Reading[] {
   if (isChosen(field) || input.control === "lines" || input.control === "datetime") return [];
   const readings = [...TEXTS, "{", "[1,2]", '"a"', " ", "1,5", "２０", "1e2"].map((typed): Reading => {
     const read = contentOf([input], { at: typed });
-    const words = { zone: ZONE, skipped: "skipped" };
+    const words = { zone: ZONE, locale: "en", skipped: "skipped" };
     const sent = contentIn([input], draftIn([input], new URLSearchParams([[controlName(0), typed]])), words);
     const onPages = [read, sent].map(({ content, problems }) => (Object.keys(problems).length > 0 ? undefined : content));
     const entry = readEntry(typed, field);

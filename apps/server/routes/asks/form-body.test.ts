@@ -37,6 +37,6 @@ test.each([
   ["2026-03-29 02:30", SKIPPED],
   ["soon", "must be a date and a time"],
 ])("a moment sent as %j is %s", (typed, read) => {
-  const { content, problems } = contentIn(moment, { at: typed }, { zone: "Europe/Berlin", skipped: SKIPPED });
+  const { content, problems } = contentIn(moment, { at: typed }, { zone: "Europe/Berlin", locale: "en", skipped: SKIPPED });
   expect(problems["at"] ?? content["at"]).toBe(read);
 });

@@ -57,11 +57,11 @@ export interface ReadForm {
   readonly problems: Problems;
 }
 
-/** `zone` is where the person's clock is. `skipped` says that the clock never shows the time. */
+/** `zone` is where the person's clock is, and `locale` how they write numbers. `skipped` says that the clock never shows the time. */
 export function contentIn(
   inputs: readonly Input[],
   draft: Draft,
-  { zone, skipped }: { readonly zone: string; readonly skipped: string },
+  { zone, locale, skipped }: { readonly zone: string; readonly locale: string; readonly skipped: string },
 ): ReadForm {
   const wrong: [string, string][] = [];
   const read = inputs.map((input): [string, Typed] => {
@@ -74,7 +74,7 @@ export function contentIn(
     }
     return [input.name, typed];
   });
-  const { content, problems } = contentOf(inputs, Object.fromEntries(read));
+  const { content, problems } = contentOf(inputs, Object.fromEntries(read), locale);
   return { content, problems: { ...problems, ...Object.fromEntries(wrong) } };
 }
 

@@ -242,7 +242,7 @@ export interface ReadAnswer extends ReadForm {
 }
 
 /** What a person answers with the form. Undefined if they pressed none of its buttons that answer. */
-export function readForm({ texts, zone: ownZone }: Reader, form: QuestionForm, body: URLSearchParams): ReadAnswer | undefined {
+export function readForm({ texts, locale, zone: ownZone }: Reader, form: QuestionForm, body: URLSearchParams): ReadAnswer | undefined {
   const action = body.get("action");
   const draft = draftIn(form.inputs, body);
   const decided = decision(form, action);
@@ -250,7 +250,7 @@ export function readForm({ texts, zone: ownZone }: Reader, form: QuestionForm, b
   if (action !== "accept") return undefined;
   // The one that the form named: the browser may have got another since.
   const zone = zoneOf(body.get("zone") ?? undefined) ?? ownZone ?? "UTC";
-  return { form, draft, ...contentIn(form.inputs, draft, { zone, skipped: texts.question.skipped }) };
+  return { form, draft, ...contentIn(form.inputs, draft, { zone, locale, skipped: texts.question.skipped }) };
 }
 
 /** What the two buttons of a confirmation say. */

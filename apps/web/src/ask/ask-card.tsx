@@ -4,7 +4,7 @@ import { ownWords, type Step } from "@parley/core/own-words";
 import { useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, type Problems, problemsIn } from "../../form/inputs.ts";
 import { filled } from "../../texts/words.ts";
-import { said as inWords } from "../language.ts";
+import { localeNow, said as inWords } from "../language.ts";
 import { hasNextPage, isWayBack } from "../wizard.ts";
 import { Fields, focusProblem, unreadable } from "../views/fields.tsx";
 import { refusal, texts } from "./texts.ts";
@@ -101,7 +101,7 @@ function Form({ form: { schema, hints = {} }, step, scope, when, onReply }: Form
 
   function accept(): void {
     if (isSending) return;
-    const { content, problems: found } = contentOf(inputs, draft);
+    const { content, problems: found } = contentOf(inputs, draft, localeNow());
     const all = { ...found, ...unreadable(place.current, scope, inputs) };
     if (Object.keys(all).length > 0) return refuse(all);
     setProblems({});

@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, type Problems } from "../../form/inputs.ts";
 import { filled } from "../../texts/words.ts";
+import { localeNow } from "../language.ts";
 import type { Tool } from "../mcp/types.ts";
 import { TEXTS } from "../play-texts.ts";
 import { forgetDrafts, keepDraft, keptDraft } from "../run/drafts.ts";
@@ -29,7 +30,7 @@ export function CallForm({ tool }: { readonly tool: Tool }) {
   function submit(event: Event): void {
     event.preventDefault();
     if (isPaused) return;
-    const { content, problems: wrong } = contentOf(inputs, draft);
+    const { content, problems: wrong } = contentOf(inputs, draft, localeNow());
     const found = { ...wrong, ...unreadable(form.current, SCOPE, inputs) };
     setProblems(found);
     if (Object.keys(found).length > 0) return focusProblem(form.current);

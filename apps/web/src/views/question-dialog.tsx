@@ -3,7 +3,7 @@ import { ownWords } from "@parley/core/own-words";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { contentOf, type Draft, inputsOf, problemsIn, type Problems } from "../../form/inputs.ts";
 import { filled } from "../../texts/words.ts";
-import { said, sentence } from "../language.ts";
+import { localeNow, said, sentence } from "../language.ts";
 import { problemIn, wordsOf } from "../mcp/shared.ts";
 import type { Question, Reply } from "../mcp/types.ts";
 import { TEXTS } from "../play-texts.ts";
@@ -95,7 +95,7 @@ export function QuestionDialog({ question, tool, place, count, onToken }: Questi
   function submit(event: Event): void {
     event.preventDefault();
     if (isDisabled || !isSeen()) return;
-    const { content, problems: wrong } = contentOf(inputs, draft);
+    const { content, problems: wrong } = contentOf(inputs, draft, localeNow());
     const found = { ...wrong, ...unreadable(form.current, SCOPE, inputs) };
     setProblems(found);
     if (Object.keys(found).length > 0) focusProblem(form.current);
