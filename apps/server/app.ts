@@ -61,6 +61,7 @@ import { callbackRoute } from "./routes/asks/callback-route.ts";
 import { createGrants } from "./routes/asks/grants.ts";
 import { createOnward } from "./routes/asks/lead-on.ts";
 import { createQuestions } from "./routes/asks/questions.ts";
+import { noPage } from "./routes/asks/no-page.ts";
 import { asksRoute } from "./routes/asks/route.ts";
 import { noticePage, NOTICES } from "./routes/asks/views.ts";
 import { createVisits } from "./routes/asks/visits.ts";
@@ -198,6 +199,7 @@ export async function buildApp(deps: AppDeps): Promise<App> {
   securityHeaders(server);
   retryAfter(server);
   oneHost(server, trusted);
+  noPage(server);
   const requests = inFlight(server);
   requestLog(server, log);
   watchedRequests(server, telemetry);

@@ -147,7 +147,7 @@ async function look(url: string, init: RequestInit = {}): Promise<Seen> {
   };
 }
 
-const problemOf = ({ text }: Seen) => /<p class="bad" role="alert">([^<]*)/.exec(text)?.[1];
+const problemOf = ({ text }: Seen) => /<p class="alert" role="alert">([^<]*)/.exec(text)?.[1];
 /** The tool asks on, so the person comes to its next question. */
 const isLedOn = ({ status, location }: Seen) => status === 303 && /^\/asks\/[^/]+\/again\?(k=[^&]+&)?after=/.test(location);
 const sentenceOf = ({ text }: Seen) => /<p>([^<]*)<\/p>/.exec(text)?.[1];

@@ -574,3 +574,22 @@ describe("a page on another origin", () => {
     }
   });
 });
+
+test("at an address without a page, people read so on a page in their language that leads on, and programs get JSON", async () => {
+  const here = await one();
+  const look = (url: string, headers: Record<string, string>, method: "GET" | "POST" = "GET") =>
+    here.app.server.inject({ method, url, headers: { host: "localhost", ...headers } });
+  const browser = { accept: "text/html,*/*;q=0.8", "accept-language": "de" };
+  for (const [url, start] of [
+    ["/nowhere", "./"],
+    ["/a/b/c/d?q=1", "../../../"],
+  ] as const) {
+    const page = await look(url, browser);
+    expect([page.statusCode, page.headers["content-type"]]).toEqual([404, "text/html; charset=utf-8"]);
+    expect(page.headers["content-security-policy"]).toContain("default-src 'none'; style-src 'sha256-");
+    expect(page.body).toContain("<h1>Nicht gefunden</h1>");
+    expect(page.body).toContain(`<a href="${start}">Zur Startseite</a>`);
+  }
+  for (const each of [look("/nowhere", {}), look("/nowhere", { accept: "application/json" }), look("/nowhere", browser, "POST")])
+    expect((await each).json()).toMatchObject({ statusCode: 404, error: "Not Found" });
+});

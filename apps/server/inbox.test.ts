@@ -163,12 +163,17 @@ test("two callers of one name are told apart in the list, beside it, where quest
   const created = await rpc(here, "tools/call", { name: "pay", arguments: args }, { principal: "eve" });
   taskIds.push(String(created.result!["taskId"]));
   await until(async () => (await services.store.load(taskIds[1]!))?.status === "input_required");
-  const [ann, eve] = ["in a call of <bdi>Ann Lee (ann@acme.io)</bdi>", "in a call of <bdi>Ann Lee (sub:8)</bdi>"];
+  const [ann, eve] = [
+    'in a call of <bdi translate="no">Ann Lee (ann@acme.io)</bdi>',
+    'in a call of <bdi translate="no">Ann Lee (sub:8)</bdi>',
+  ];
 
   const { text } = await open("", "bob");
   const items = [...text.matchAll(/<li data-ask[^]*?<\/li>/g)].map(([item]) => item);
   expect(items).toEqual([expect.stringContaining(ann), expect.stringContaining(eve)]);
-  expect((await open(`?ask=${taskIds[1]}/it`, "bob")).text).toContain("in a call of <strong><bdi>Ann Lee (sub:8)</bdi></strong>");
+  expect((await open(`?ask=${taskIds[1]}/it`, "bob")).text).toContain(
+    'in a call of <strong><bdi translate="no">Ann Lee (sub:8)</bdi></strong>',
+  );
   const together = (await open(batchOf(taskIds), "bob")).text;
   expect(together.slice(together.indexOf('<ol class="together">'))).toMatch(
     /Pay 1\?[^]*Ann Lee \(ann@acme[.]io\)[^]*Pay 2\?[^]*Ann Lee \(sub:8\)/,
@@ -687,7 +692,7 @@ describe("around a question", () => {
     expect([claimed.status, claimed.headers.get("location")]).toEqual([303, `/inbox?ask=${encodeURIComponent(`${taskIds[0]}/it`)}`]);
     const changed = await open(query, "carol", { "if-none-match": first.headers.get("etag") ?? "" });
     expect(changed.status).toBe(200);
-    expect(around(changed.text)).toMatch(/<bdi>bob<\/bdi> is on it until <time/);
+    expect(around(changed.text)).toMatch(/<bdi translate="no">bob<\/bdi> is on it until <time/);
     expect(changed.text).toContain('<span class="tag claimed">bob is on it</span>');
     expect((await open(query, "bob", { "accept-language": "de" })).text).toContain("Sie kümmern sich darum");
     // Somebody else cannot take it, and may answer.
@@ -934,7 +939,7 @@ describe("a question that may be handed on", () => {
     expect(await send("bob", { ...TO, back: "inbox" })).toMatchObject({ status: 303, to: `/inbox?ask=${encodeURIComponent(id)}` });
 
     const got = await page("dora");
-    expect(got.text).toMatch(/Handed on by<\/dt><dd><bdi>bob<\/bdi>: <span dir="auto">On &lt;b&gt;leave/);
+    expect(got.text).toMatch(/Handed on by<\/dt><dd><bdi translate="no">bob<\/bdi>: <span dir="auto">On &lt;b&gt;leave/);
     expect((await open("", "dora")).text).toMatch(/Pay 1\?[^]*<span class="tag later">from bob<\/span>/);
     const gave = await page("bob");
     expect([gave.status, gave.text]).toEqual([
@@ -952,7 +957,7 @@ describe("a question that may be handed on", () => {
 
     expect((await send("bob", { action: "takeBack" })).status).toBe(303);
     expect([(await page("dora")).text, listed((await open("", "bob")).text)]).toEqual([
-      expect.stringMatching(/<h1>Handed on<[^]*<bdi>bob<\/bdi> handed it on to <bdi>bob<\/bdi>, who can answer it now/),
+      expect.stringMatching(/<h1>Handed on<[^]*<bdi translate="no">bob<\/bdi> handed it on to <bdi>bob<\/bdi>, who can answer it now/),
       ["Pay 1?"],
     ]);
     await send("bob", TO);
@@ -960,7 +965,7 @@ describe("a question that may be handed on", () => {
     await until(async () => (await services.store.load(taskIds[0] ?? ""))?.status === "completed");
     // The person who called reads by whom, and when.
     expect((await page("ann")).text).toMatch(/This question is closed[^]*dora declined it\.[^]*When<\/dt><dd><time/);
-    expect((await page("bob")).text).toMatch(/dora declined it\.[^]*In the place of<\/dt><dd><bdi>You/);
+    expect((await page("bob")).text).toMatch(/dora declined it\.[^]*In the place of<\/dt><dd><bdi translate="no">You/);
   });
 
   test("is asked back about: the open inbox of the person who made the call hears it at once, and that of nobody else", async () => {
@@ -987,7 +992,7 @@ describe("a question that may be handed on", () => {
     expect((await open("", "carol")).text).toContain("waits for a reply");
     expect((await page("bob")).text).toContain("You have asked the person who made the call something, and wait for the reply.");
     expect((await page("bob", { "accept-language": "de" })).text).toContain("Sie haben bei der Person nachgefragt");
-    expect((await page("carol")).text).toContain("<bdi>bob</bdi> has asked the person who made the call something");
+    expect((await page("carol")).text).toContain('<bdi translate="no">bob</bdi> has asked the person who made the call something');
     const list = (await open("", "ann")).text;
     expect(listed(list)).toEqual(["Pay 1?"]);
     expect(list).toMatch(/bob asks you back/);
@@ -1016,16 +1021,16 @@ describe("a question that may be handed on", () => {
     const { id, page, send } = await handing();
     await send("bob", TO);
     expect(await send("dora", { ...TO, names: "emil" })).toMatchObject({ status: 303, to: `/asks/${id}` });
-    expect((await page("emil")).text).toMatch(/Handed on by<\/dt><dd><bdi>dora/);
+    expect((await page("emil")).text).toMatch(/Handed on by<\/dt><dd><bdi translate="no">dora/);
     const gone = (await page("dora")).text;
     expect(gone).toMatch(/<h1>Handed on<[^]*You handed it on to <bdi>emil<\/bdi>, who can answer it now\. You no longer can\./);
     expect(gone).not.toMatch(/value="(accept|yes|decline|claim|delegate|takeBack)"/);
     for (const fields of [{ action: "yes" }, { action: "claim" }, { action: "takeBack" }, TO])
       expect((await send("dora", fields)).status).toBe(403);
     // Whose part it is learns who passed it on.
-    expect((await page("bob")).text).toMatch(/<bdi>dora<\/bdi> handed it on to <bdi>emil<\/bdi>[^]*Take it back/);
+    expect((await page("bob")).text).toMatch(/<bdi translate="no">dora<\/bdi> handed it on to <bdi>emil<\/bdi>[^]*Take it back/);
     await send("bob", { action: "takeBack" });
-    expect((await page("emil")).text).toMatch(/<bdi>bob<\/bdi> handed it on to <bdi>bob<\/bdi>/);
+    expect((await page("emil")).text).toMatch(/<bdi translate="no">bob<\/bdi> handed it on to <bdi>bob<\/bdi>/);
     expect((await page("fred")).status).toBe(404);
   });
 

@@ -14,6 +14,7 @@ import { FORM_BYTES_MAX } from "../../apps/server/routes/asks/route.ts";
 import { findNothing } from "../support/axe.ts";
 import { startBalancer } from "../support/balancer.ts";
 import { describedAs, findChromium, heardOn, sendsAtOnce, startChromium } from "../support/chromium.ts";
+import { translate } from "../support/translate.ts";
 import { until } from "../support/until.ts";
 import { openRedis } from "../contract/open-redis.ts";
 
@@ -521,6 +522,57 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     expect(await received("approve_invoice")).toContain("decline");
     await bob.reload();
     await bob.getByText("dora@example.com declined it.").waitFor();
+  });
+
+  test("a question that is taken back on its own page is followed again", async () => {
+    const { here, there, as, taskIds } = await asked(["approve_invoice"]);
+    const looksOften = (page: Page) =>
+      page.addInitScript("const wait = setTimeout; setTimeout = (act, ms, ...rest) => wait(act, ms >= 1_000 ? ms / 100 : ms, ...rest);");
+    const [bob, carol] = [await as("bob", here, {}, looksOften), await as("carol", there)];
+    await bob.goto(`${new URL(here.url).origin}/asks/${taskIds.get("approve_invoice")}/approval`);
+    await bob.locator("summary", { hasText: "Hand it on" }).click();
+    await bob.getByLabel("Names").fill("dora@example.com");
+    await bob.locator("#hand-on-reason").fill("Yours");
+    await bob.getByRole("button", { name: "Hand it on" }).click();
+    await bob.getByRole("heading", { name: "Handed on" }).waitFor();
+    // It has looked since.
+    await bob.waitForResponse((response) => response.url().endsWith("/approval") && response.status() === 304);
+    await bob.getByRole("button", { name: "Take it back" }).click();
+    await bob.locator("form.question").waitFor();
+    await carol.getByRole("link", { name: /Pay invoice/ }).click();
+    await carol.getByRole("button", { name: "Decline" }).click();
+    await bob.getByText("carol@example.com declined it.").first().waitFor();
+  });
+
+  test("a page that the browser translates follows what others do, and is written again only where something has changed", async () => {
+    const { here, there, as, received } = await asked(["approve_invoice", "translate"]);
+    const [bob, carol] = [await as("bob", here), await as("carol", there)];
+    for (const page of [bob, carol]) {
+      await page.keyboard.press("j");
+      await page.locator("#ask .said", { hasText: "Pay invoice" }).waitFor();
+    }
+    await translate(bob);
+    const written = `globalThis.written = 0;
+      new MutationObserver((records) => (written += records.length)).observe(document.body, { subtree: true, childList: true, characterData: true });`;
+    await bob.evaluate(written);
+    // Countdowns look fifty times.
+    await bob.waitForTimeout(500);
+    expect(await bob.evaluate("written")).toBe(0);
+
+    await carol.keyboard.press("c");
+    await bob.locator("#ask .claim", { hasText: "carol@example.com is on it until" }).waitFor();
+    await bob.locator("#ask .snoozing", { hasText: "«" }).waitFor();
+    await translate(bob);
+    await carol.locator("#ask").press("c");
+    await bob.locator("#ask .claim", { hasText: "is on it" }).waitFor({ state: "detached" });
+    await translate(bob);
+    await bob.getByRole("radio", { name: "Yes" }).check();
+    await bob.getByRole("radio", { name: "Travel" }).check();
+    await bob.getByRole("button", { name: /^«Answer»$/ }).click();
+    await bob.locator(".toast", { hasText: "It counted" }).waitFor();
+    await bob.locator("#ask .said", { hasText: "שלום" }).waitFor();
+    expect(await bob.locator("#asks li").allTextContents()).toHaveLength(1);
+    expect(await received("approve_invoice")).toContain("Travel");
   });
 
   test("a question is asked back about with the keys, and the person who made the call replies in their inbox", async () => {

@@ -5,6 +5,7 @@ import type { Page } from "playwright-core";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findChromium, startChromium } from "../support/chromium.ts";
+import { TRANSLATE } from "../support/translate.ts";
 
 const command = findChromium();
 const PAGES = join(import.meta.dirname, "../../apps/web/src/pages");
@@ -13,15 +14,17 @@ let browser: Awaited<ReturnType<typeof startChromium>> | undefined;
 
 beforeAll(async () => {
   if (command === undefined) return;
-  const names = ["around", "drafts", "options", "toasts", "touched", "../leaving"];
-  const entry = names.map((name) => `export * from ${JSON.stringify(join(PAGES, `${name}.ts`))};`).join("\n");
+  const names = ["around", "drafts", "options", "toasts", "touched", "../leaving", "../translated"];
+  const exported = names.map((name) => `export * from ${JSON.stringify(join(PAGES, `${name}.ts`))};`);
+  const entry = [...exported, 'export { h, render } from "preact";'].join("\n");
+  const path = join(PAGES, "entry.ts");
   const bundle = await rolldown({
     input: "entry",
     plugins: [
       {
         name: "entry",
-        resolveId: (id: string) => (id === "entry" ? id : undefined),
-        load: (id: string) => (id === "entry" ? entry : undefined),
+        resolveId: (id: string) => (id === "entry" ? path : undefined),
+        load: (id: string) => (id === path ? entry : undefined),
       },
     ],
   });
@@ -71,6 +74,53 @@ test.runIf(command)("news of a question leaves alone what a person is writing an
     pages.takeAround(news, place);
     return [same, at("summary[data-key=q]").textContent, at(".asking-back details").open];`);
   expect(untouched).toEqual([true, "Reply", true]);
+});
+
+test.runIf(command)("what Preact has made says what is so now, where it belongs, also while the browser translates it", async () => {
+  const seen = await inPage<Record<string, string>>(`
+    const { h, render } = pages;
+    const settled = () => new Promise((resolve) => setTimeout(resolve));
+    const seen = {};
+    const follow = async (name, ...steps) => {
+      document.body.innerHTML = "<div></div>";
+      const root = document.body.firstChild;
+      pages.followTranslation(root);
+      for (const step of steps) {
+        if (typeof step === "function") step(root);
+        else render(h("p", null, ...step), root);
+        await settled();
+      }
+      seen[name] = root.textContent;
+    };
+    const translate = () => ${TRANSLATE}
+    const original = (root) => root.querySelectorAll("font").forEach((font) => font.original && font.replaceWith(font.original));
+    const copied = (root) => root.querySelectorAll("font").forEach((font) => font.original && font.replaceWith(font.textContent.slice(1, -1)));
+    const [b, i] = [h("b", null, "b"), h("i", null, "i")];
+    await follow("as it is", ["one", b], translate);
+    await follow("changes", ["one"], translate, ["two"]);
+    await follow("changes twice", ["one"], translate, ["two"], translate, ["three"]);
+    await follow("stays", ["one", b], translate, ["one", i]);
+    await follow("becomes empty", ["one"], translate, [""]);
+    await follow("goes", ["one", b], translate, [null, b]);
+    await follow("has something new before it", [null, "one", b], translate, [i, "one", b]);
+    await follow("has something new behind it", ["one", null, "two"], translate, ["one", i, "two"]);
+    await follow("is no longer translated", ["one", b], translate, original);
+    await follow("is no longer translated, in a text of its own", ["one", b], translate, copied);
+    await follow("is no longer translated, and changes", ["one"], translate, original, ["two"], translate, copied, ["three"]);
+    return seen;`);
+  expect(seen).toEqual({
+    "as it is": "«one»«b»",
+    changes: "two",
+    "changes twice": "three",
+    stays: "«one»i",
+    "becomes empty": "",
+    goes: "«b»",
+    "has something new before it": "i«one»«b»",
+    "has something new behind it": "«one»i«two»",
+    "is no longer translated": "oneb",
+    "is no longer translated, in a text of its own": "oneb",
+    "is no longer translated, and changes": "three",
+  });
 });
 
 const DRAFTS = `

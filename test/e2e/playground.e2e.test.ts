@@ -18,6 +18,7 @@ import { type Deployment, startDeployment } from "../support/deployment.ts";
 import { IN_TIME } from "../support/in-time.ts";
 import { type Issuer, startIssuer } from "../support/issuer.ts";
 import { type FrontEnd, startFrontEnd } from "../support/processes.ts";
+import { translate } from "../support/translate.ts";
 import { until } from "../support/until.ts";
 import { freePorts } from "../support/free-ports.ts";
 
@@ -194,6 +195,38 @@ describe.skipIf(command === undefined)("the playground", { retry: 1 }, () => {
     expect(wire).toContain(
       dialect === "2026-07-28+tasks" ? "tasks/update" : dialect === "2026-07-28" ? "tools/call" : "elicitation/create",
     );
+  });
+
+  test("a page that the browser translates says what is so now, and not what was so as it was translated", async () => {
+    const page = await open(at("2026-07-28+tasks", "book_dinner"));
+    await page.getByLabel("date").fill("2026-12-24");
+    await page.getByLabel("time").fill("20:45");
+    await translate(page);
+    await page.getByRole("button", { name: /Call book_dinner/ }).click();
+    await dialog(page).getByText("How many people will be dining?").waitFor();
+    const status = page.locator(".run .status");
+    await expect.poll(() => status.innerText()).toBe("waits for you");
+    await translate(page);
+    expect(await status.innerText()).toBe("«waits for you»");
+    await page.getByLabel("Party size").fill("40");
+    await dialog(page)
+      .getByRole("button", { name: /Answer/ })
+      .click();
+    await dialog(page)
+      .getByText(/must be between 1 and 20/)
+      .waitFor();
+    await translate(page);
+    await page.getByLabel("Party size").fill("4");
+    await dialog(page)
+      .getByRole("button", { name: /Answer/ })
+      .click();
+    await page.getByText(/^Confirmed: table/).waitFor();
+    await expect.poll(() => status.innerText()).toBe("completed");
+    // What machines read is not translated.
+    await translate(page);
+    expect(await page.locator(".messages, .timeline .name, .tool-id").getByText("«").count()).toBe(0);
+    await page.getByRole("button", { name: /Close/ }).click();
+    await status.waitFor({ state: "detached" });
   });
 
   test("every kind of field: input becomes what the tool asked for, and violations are shown at their fields", async () => {

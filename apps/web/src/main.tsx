@@ -3,6 +3,7 @@ import { languageNow } from "./language.ts";
 import { TEXTS } from "./play-texts.ts";
 import { loadTools, placeChanged, comeBack, resumeFromAddress, findFirstAccount } from "./run/playground.ts";
 import { returnToPlace } from "./run/tab-state.ts";
+import { followTranslation } from "./translated.ts";
 import { App } from "./views/app.tsx";
 
 document.documentElement.lang = languageNow();
@@ -13,7 +14,10 @@ await findFirstAccount();
 // Before rendering, so that a small screen opens with the pane of the call that the address names.
 resumeFromAddress();
 const root = document.getElementById("app");
-if (root) render(<App />, root);
+if (root) {
+  followTranslation(root);
+  render(<App />, root);
+}
 addEventListener("hashchange", placeChanged);
 addEventListener("focus", () => void comeBack());
 void loadTools();

@@ -4,7 +4,7 @@ import type { Account } from "../../front-end/visitors.ts";
 import { filled, type Reader } from "../../texts/texts.ts";
 import { type Html, markup, page, say } from "../asks/html.ts";
 import { moment } from "../asks/moment.ts";
-import { loggedInAs } from "../asks/views.ts";
+import { inboxLink, loggedInAs } from "../asks/views.ts";
 
 export interface AccountsView {
   readonly reader: Reader;
@@ -29,13 +29,16 @@ interface AccountView {
 export function accountsPage({ reader, grants, caller, account, done, problem }: AccountsView): string {
   const { accounts } = reader.texts;
   const said = done === undefined ? undefined : markup`<p class="done" role="status">${done}</p>`;
-  const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
+  const fault = problem === undefined ? undefined : markup`<p class="alert" role="alert">${problem}</p>`;
   const list =
     grants.length === 0
       ? markup`<p>${accounts.none}</p>`
       : markup`<p>${accounts.some}</p>
 <ul class="list">${grants.map((grant) => granted(reader, grant))}</ul>`;
-  return page({ reader, title: accounts.title }, markup`${said}${fault}${list}${loggedInAs(reader.texts, caller, account)}`);
+  return page(
+    { reader, title: accounts.title },
+    markup`${said}${fault}${list}${inboxLink(reader)}${loggedInAs(reader.texts, caller, account)}`,
+  );
 }
 
 function granted(reader: Reader, { grant, title, host, token }: AccountView): Html {
@@ -45,7 +48,7 @@ function granted(reader: Reader, { grant, title, host, token }: AccountView): Ht
   return markup`<li>
 <h2>${about.upstream}</h2>
 <p>${say(accounts.uses, { title: markup`<strong>${title}</strong>${at}` })}</p>
-<ul>${about.scopes.map((scope) => markup`<li>${scope}</li>`)}</ul>
+<ul class="scopes" translate="no">${about.scopes.map((scope) => markup`<li>${scope}</li>`)}</ul>
 <p class="quiet">${say(accounts.times, { granted: moment(reader, keptAtMs), used: moment(reader, usedAtMs), ends: moment(reader, endsAtMs) })}</p>
 <form method="post">
 <input type="hidden" name="grant" value="${id}"><input type="hidden" name="consent" value="${consent}"><input type="hidden" name="token" value="${token}">

@@ -6,7 +6,7 @@ import { durationText, filled, type Reader } from "../../texts/texts.ts";
 import { contextView } from "../asks/context-view.ts";
 import { type Html, markup, page, say } from "../asks/html.ts";
 import { moment } from "../asks/moment.ts";
-import { loggedInAs } from "../asks/views.ts";
+import { inboxLink, loggedInAs } from "../asks/views.ts";
 
 export interface ApprovalsView {
   readonly reader: Reader;
@@ -32,14 +32,17 @@ interface Figures extends Pick<ApprovalReport, "rules" | "isMoreWaiting"> {
 export function approvalsPage({ reader, approvals: listed, figures, caller, account, done, problem }: ApprovalsView): string {
   const { approvals } = reader.texts;
   const said = done === undefined ? undefined : markup`<p class="done" role="status">${done}</p>`;
-  const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
+  const fault = problem === undefined ? undefined : markup`<p class="alert" role="alert">${problem}</p>`;
   const list =
     listed.length === 0
       ? markup`<p>${approvals.none}</p>`
       : markup`<p>${approvals.some}</p>
 <ul class="list">${listed.map((each) => standing(reader, caller, each))}</ul>`;
   const decided = figures && figuresView(reader, figures);
-  return page({ reader, title: approvals.title }, markup`${said}${fault}${list}${decided}${loggedInAs(reader.texts, caller, account)}`);
+  return page(
+    { reader, title: approvals.title },
+    markup`${said}${fault}${list}${decided}${inboxLink(reader)}${loggedInAs(reader.texts, caller, account)}`,
+  );
 }
 
 function standing(reader: Reader, caller: Caller, { approval, token }: ApprovalsView["approvals"][number]): Html {
@@ -47,10 +50,10 @@ function standing(reader: Reader, caller: Caller, { approval, token }: Approvals
   const { id, title, tool, principal, by, grantedAtMs, untilMs, uses, left } = approval;
   const isOfCaller = principal === caller.principal;
   const whose = isOfCaller ? (by === caller.principal ? approvals.own : approvals.yours) : approvals.given;
-  const name = (text: string) => markup`<bdi>${text}</bdi>`;
+  const name = (text: string) => markup`<bdi translate="no">${text}</bdi>`;
   return markup`<li>
 <h2 dir="auto">${title}</h2>
-<p>${say(whose, { tool: markup`<strong>${tool}</strong>`, by: name(by), caller: name(principal) })}</p>
+<p>${say(whose, { tool: markup`<strong translate="no">${tool}</strong>`, by: name(by), caller: name(principal) })}</p>
 <p class="quiet">${say(approvals.times, { granted: moment(reader, grantedAtMs), left, uses, ends: moment(reader, untilMs) })}</p>
 <form method="post">
 <input type="hidden" name="approval" value="${id}"><input type="hidden" name="granted" value="${String(grantedAtMs)}"><input type="hidden" name="token" value="${token}">

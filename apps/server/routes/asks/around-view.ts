@@ -40,9 +40,9 @@ export function heardView(reader: Reader, { claimedBy, askedBack, comments }: Ar
   const { around } = reader.texts;
   const claim = claimedBy && (claimedBy.isCaller ? around.mine : around.other);
   return markup`<div class="heard flow">
-<p class="claim" role="status">${claimedBy && claim !== undefined ? markup`<span class="tag wait">${say(claim, { name: markup`<bdi>${nameOf(reader, claimedBy)}</bdi>`, when: moment(reader, claimedBy.untilMs) })}</span>` : undefined}</p>
-${askedBack && markup`<p class="done waits">${say(askedBack.by.isCaller ? around.waitingYou : around.waiting, { name: markup`<bdi>${nameOf(reader, askedBack.by)}</bdi>` })}${askedBack.isPaused ? ` ${around.paused}` : undefined}</p>`}
-${comments.length === 0 ? undefined : markup`<h2>${around.comments}</h2><ol class="comments">${comments.map(({ by, atMs, text, as }) => markup`<li><p class="quiet"><strong><bdi>${nameOf(reader, by)}</bdi></strong> ${as === undefined ? undefined : markup`<span class="tag wait">${around.as[as]}</span> `}${moment(reader, atMs)}</p><p class="text" dir="auto">${text}</p></li>`)}</ol>`}
+<p class="claim" role="status">${claimedBy && claim !== undefined ? markup`<span class="tag wait">${say(claim, { name: markup`<bdi translate="no">${nameOf(reader, claimedBy)}</bdi>`, when: moment(reader, claimedBy.untilMs) })}</span>` : undefined}</p>
+${askedBack && markup`<p class="done waits">${say(askedBack.by.isCaller ? around.waitingYou : around.waiting, { name: markup`<bdi translate="no">${nameOf(reader, askedBack.by)}</bdi>` })}${askedBack.isPaused ? ` ${around.paused}` : undefined}</p>`}
+${comments.length === 0 ? undefined : markup`<h2>${around.comments}</h2><ol class="comments">${comments.map(({ by, atMs, text, as }) => markup`<li><p class="quiet"><strong><bdi translate="no">${nameOf(reader, by)}</bdi></strong> ${as === undefined ? undefined : markup`<span class="tag wait">${around.as[as]}</span> `}${moment(reader, atMs)}</p><p class="text" dir="auto">${text}</p></li>`)}</ol>`}
 </div>`;
 }
 

@@ -27,7 +27,7 @@ import type { AroundView } from "./around-view.ts";
 import { type Html, markup, type Scripted, SCRIPTED_HEADERS } from "./html.ts";
 import type { Onward } from "./lead-on.ts";
 import { logInView, settledRecord } from "./question-view.ts";
-import { loggedInAs, loginAs, type NoticeName, noticeOf, noticePage, NOTICES, type Shown } from "./views.ts";
+import { inboxLink, loggedInAs, loginAs, type NoticeName, noticeOf, noticePage, NOTICES, type Shown } from "./views.ts";
 
 /** The door in audit records. */
 export const DOOR = "page";
@@ -146,7 +146,7 @@ export function notice(
     account && OF_ACCOUNT.has(name)
       ? account.out === undefined
         ? loginAs(reader.texts, account)
-        : loggedInAs(reader.texts, request.caller, account)
+        : markup`${name === "unknown" ? inboxLink(reader) : undefined}${loggedInAs(reader.texts, request.caller, account)}`
       : undefined;
   return sendPage(reply, status, noticePage({ title, sentence: filled(sentence, parts) }, { reader, detail: detail ?? who }));
 }

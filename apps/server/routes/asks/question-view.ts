@@ -127,7 +127,10 @@ function waits(view: QuestionView): Html {
   }
   const { by, to = {}, reason = "", atMs } = gone;
   const sentence = by === undefined || by.isCaller ? texts.handOn.given : texts.handOn.goneTo;
-  const names = { to: markup`<bdi>${namesText(reader, to)}</bdi>`, name: markup`<bdi>${by === undefined ? "" : nameOf(reader, by)}</bdi>` };
+  const names = {
+    to: markup`<bdi>${namesText(reader, to)}</bdi>`,
+    name: markup`<bdi translate="no">${by === undefined ? "" : nameOf(reader, by)}</bdi>`,
+  };
   const mayTakeBack = mayHandOn(caller, { call }, ask) !== undefined;
   return markup`<p class="done waits">${say(sentence, names)}</p>
 <dl class="facts"><dt>${texts.handOn.reason}</dt><dd dir="auto">${reason}</dd>${atMs === undefined ? undefined : markup`<dt>${texts.record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>
@@ -182,7 +185,7 @@ function facts({ page: asked, caller, reader, nowMs, around: known, titleOf }: Q
   const tool = markup`<strong><bdi>${titleOf(call)}</bdi></strong>`;
   const by = whoseCall(caller, call);
   const from = { nobodys: question.fromTool, yours: question.fromYou, others: question.fromOther, named: question.fromNamed }[by.whose];
-  const name = by.whose === "named" ? markup`<strong><bdi>${by.name}</bdi></strong>` : undefined;
+  const name = by.whose === "named" ? markup`<strong><bdi translate="no">${by.name}</bdi></strong>` : undefined;
   const then = whatThen(question, ask);
   const { priority, dueMs } = aboutOf(ask.request) ?? {};
   const { reminded, escalatedTo: alsoAsked } = ask.thread ?? {};
@@ -190,7 +193,7 @@ function facts({ page: asked, caller, reader, nowMs, around: known, titleOf }: Q
   const required = asked.required ? undefined : requiredOf(ask);
   return markup`<dl class="facts">
 <dt>${question.from}</dt><dd>${say(from, { tool, name })}</dd>
-${got?.by && markup`<dt>${texts.handOn.by}</dt><dd><bdi>${nameOf(reader, got.by)}</bdi>: <span dir="auto">${got.reason ?? ""}</span></dd>`}
+${got?.by && markup`<dt>${texts.handOn.by}</dt><dd><bdi translate="no">${nameOf(reader, got.by)}</bdi>: <span dir="auto">${got.reason ?? ""}</span></dd>`}
 ${ask.audience && markup`<dt>${question.for}</dt><dd>${audienceText(texts, ask.audience)}${quorumText(texts, ask)}</dd>`}
 ${alsoAsked && markup`<dt>${question.alsoAsked}</dt><dd><bdi>${alsoAsked.map((to) => toText(texts, { to })).join("; ")}</bdi></dd>`}
 ${required && markup`<dt>${texts.assurance.needs}</dt><dd>${requiredText(reader, required)}</dd>`}
@@ -571,7 +574,7 @@ export function settledRecord(reader: Reader, settled: SettledRead, titleOf: Tit
   return markup`<p class="done">${endText(reader, settled, answers !== undefined)}</p>
 ${settled.isTest && testNotice(reader)}
 ${answers}
-<dl class="facts">${why === undefined ? undefined : markup`<dt>${record.reason}</dt><dd dir="auto">${why}</dd>`}${delegatedBy && markup`<dt>${record.inPlaceOf}</dt><dd><bdi>${nameOf(reader, delegatedBy)}</bdi></dd>`}<dt>${record.tool}</dt><dd><bdi>${titleOf(called)}</bdi></dd>${inCallOf(reader, owner.isCaller ? undefined : whoIs(owner))}${atMs === undefined ? undefined : markup`<dt>${record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>
+<dl class="facts">${why === undefined ? undefined : markup`<dt>${record.reason}</dt><dd dir="auto">${why}</dd>`}${delegatedBy && markup`<dt>${record.inPlaceOf}</dt><dd><bdi translate="no">${nameOf(reader, delegatedBy)}</bdi></dd>`}<dt>${record.tool}</dt><dd><bdi>${titleOf(called)}</bdi></dd>${inCallOf(reader, owner.isCaller ? undefined : whoIs(owner))}${atMs === undefined ? undefined : markup`<dt>${record.when}</dt><dd>${moment(reader, atMs)}</dd>`}</dl>
 ${settled.comments.length === 0 ? undefined : heardView(reader, settled)}
 ${aroundView(reader, settled)}`;
 }
@@ -594,7 +597,7 @@ export function lesson(
 
 /** For a list of facts: whose call it was, if that is known and it was not the reader's own. */
 export function inCallOf({ texts: { record } }: Reader, name: string | undefined): Html | undefined {
-  return name === undefined ? undefined : markup`<dt>${record.inCallOf}</dt><dd><bdi>${name}</bdi></dd>`;
+  return name === undefined ? undefined : markup`<dt>${record.inCallOf}</dt><dd><bdi translate="no">${name}</bdi></dd>`;
 }
 
 /** What somebody answered, in the words of the form. */
@@ -621,7 +624,7 @@ function filesIn({ files, ...others }: JsonObject): readonly JsonObject[] | unde
 function fileList({ locale }: Reader, files: readonly JsonObject[]): Html {
   const size = (bytes: Json | undefined) =>
     new Intl.NumberFormat(locale, { style: "unit", unit: "kilobyte", maximumFractionDigits: 1 }).format(Number(bytes) / 1_000);
-  return markup`<ul class="files">${files.map((file) => markup`<li><bdi>${cut(typeof file["name"] === "string" ? file["name"] : "", 300)}</bdi> <span class="quiet">${size(file["size"])}</span></li>`)}</ul>`;
+  return markup`<ul class="files">${files.map((file) => markup`<li><bdi translate="no">${cut(typeof file["name"] === "string" ? file["name"] : "", 300)}</bdi> <span class="quiet">${size(file["size"])}</span></li>`)}</ul>`;
 }
 
 function valueText(texts: Texts, value: Json, input: Input | undefined): string {

@@ -88,12 +88,12 @@ export interface GrantView {
 export function grantPage({ shown, title, scopes, action }: GrantView): string {
   const { page: asked, caller, account, reader, token, problem } = shown;
   const { texts } = reader;
-  const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
+  const fault = problem === undefined ? undefined : markup`<p class="alert" role="alert">${problem}</p>`;
   return page(
     { reader, title: filled(texts.grant.title, { title }) },
     markup`${toolAsks(texts, shown)}
 <p>${say(texts.grant.wants, { title: markup`<strong>${title}</strong>` })}</p>
-<ul>${scopes.map((scope) => markup`<li>${scope}</li>`)}</ul>
+<ul class="scopes" translate="no">${scopes.map((scope) => markup`<li>${scope}</li>`)}</ul>
 <form method="post" action="${action}" class="flow">
 ${hiddenFields(asked.ask.digest, token)}
 ${fault}
@@ -107,7 +107,7 @@ ${loggedInAs(texts, caller, account)}`,
 export function visitPage(shown: Shown, { host, action }: { readonly host: string; readonly action: string }): string {
   const { page: asked, caller, account, reader, token, problem } = shown;
   const { texts } = reader;
-  const fault = problem === undefined ? undefined : markup`<p class="bad" role="alert">${problem}</p>`;
+  const fault = problem === undefined ? undefined : markup`<p class="alert" role="alert">${problem}</p>`;
   return page(
     { reader, title: filled(texts.visit.title, { host }) },
     markup`${toolAsks(texts, shown)}
@@ -145,7 +145,7 @@ function toolAsks(texts: Texts, { page: { ask, message, page: collects, call }, 
   const by = whoseCall(caller, call);
   const says = by.whose === "named" ? question.saysIn : question.says;
   return markup`${before}
-<p>${say(says, { tool, name: by.whose === "named" ? markup`<strong><bdi>${by.name}</bdi></strong>` : undefined })}</p>
+<p>${say(says, { tool, name: by.whose === "named" ? markup`<strong><bdi translate="no">${by.name}</bdi></strong>` : undefined })}</p>
 <p class="said" id="said" dir="auto">${words}</p>
 ${filesHere === undefined ? undefined : markup`<p dir="auto">${filled(texts.files.here, { names: filesHere })}</p>`}
 ${contextView(texts, context)}`;
@@ -173,6 +173,11 @@ export function loggedInAs(
 
 export function loginAs({ account: words }: Texts, { other }: Account): Html {
   return markup`<p class="quiet"><a href="${other}">${words.other}</a></p>`;
+}
+
+/** Of a page of a person who has an inbox. */
+export function inboxLink({ texts, root }: Reader): Html {
+  return markup`<p><a href="${root}inbox">${texts.toInbox}</a></p>`;
 }
 
 /** Status of each notice. Its words are in texts. */
@@ -203,6 +208,7 @@ const STATUSES = {
   foreign: 403,
   refused: 403,
   unknown: 404,
+  "no-page": 404,
   late: 408,
   answered: 409,
   stale: 409,

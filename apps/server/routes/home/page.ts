@@ -20,7 +20,7 @@ export function homePage({ reader, endpoint, playground, needsToken, hasInbox, h
   const { home } = texts;
   const protocol = markup`<a href="https://modelcontextprotocol.io">Model Context Protocol</a>`;
   const configuration = JSON.stringify({ mcpServers: { parley: { type: "http", url: endpoint } } }, undefined, 2);
-  const block = (label: string, content: Html | string) => markup`<pre tabindex="0" aria-label="${label}">${content}</pre>`;
+  const block = (label: string, content: Html | string) => markup`<pre tabindex="0" translate="no" aria-label="${label}">${content}</pre>`;
   return markup`<!doctype html>
 <html lang="${texts.language}" dir="${texts.direction}">
 <meta charset="utf-8">
@@ -36,7 +36,7 @@ ${
   playground
     ? markup`<p><a class="play" href="play/">${home.play}</a></p>
 <p class="quiet">${home.playNote}</p>`
-    : markup`<p class="quiet">${say(home.playOff, { setting: markup`<code>PARLEY_PLAYGROUND</code>` })}</p>`
+    : markup`<p class="quiet">${say(home.playOff, { setting: markup`<code translate="no">PARLEY_PLAYGROUND</code>` })}</p>`
 }
 <h2>${home.asked}</h2>
 <p>${hasInbox ? say(home.inboxNote, { inbox: markup`<a href="inbox">${home.inbox}</a>` }) : say(home.inboxPrinted, { ...PRINTED, command: code(`parley inbox --url ${endpoint}`) })}</p>
@@ -60,7 +60,7 @@ ${hasAccounts ? markup`<h2>${home.accounts}</h2>\n<p>${say(home.accountsNote, { 
 }
 
 function code(text: string): Html {
-  return markup`<code>${text}</code>`;
+  return markup`<code translate="no">${text}</code>`;
 }
 
 /** What prints the address of an inbox that needs no login, and after which word. `parley server` prints none: its logs would keep the ticket. */

@@ -51,7 +51,8 @@ ${first && form({ ...view, page: first.page, token: "", together: { hidden: mark
 
 function entry({ caller, reader, titleOf }: Pick<BatchView, "caller" | "reader" | "titleOf">, page: OpenPage): Html {
   const by = whoseCall(caller, page.call);
-  const inCall = by.whose === "named" ? say(reader.texts.inbox.inCallOf, { name: markup`<bdi>${by.name}</bdi>` }) : undefined;
+  const inCall =
+    by.whose === "named" ? say(reader.texts.inbox.inCallOf, { name: markup`<bdi translate="no">${by.name}</bdi>` }) : undefined;
   const { context = [] } = aboutOf(page.ask.request) ?? {};
   const [, rest] = headline(wordsOf(page).said);
   // Questions of one tool often begin alike.

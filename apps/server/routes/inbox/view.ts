@@ -79,7 +79,7 @@ export function inboxPage({ reader, address, list, count, nowMs, chosen, account
       scripted,
     },
     markup`<a class="skip" href="#ask">${inbox.skip}</a>
-<header class="bar"><h1>${inbox.title}</h1><p class="quiet" id="count" role="status">${counted}</p><button id="keys-open" type="button" aria-keyshortcuts="?" hidden>${reader.texts.keys.open} <kbd aria-hidden="true">?</kbd></button>${menu(reader.texts, account, { ...others, hasAnswered: changes !== undefined })}</header>
+<header class="bar"><h1>${inbox.title}</h1><p class="quiet" id="count" role="status">${counted}</p><button id="keys-open" type="button" aria-keyshortcuts="?" hidden>${reader.texts.keys.open} <kbd aria-hidden="true" translate="no">?</kbd></button>${menu(reader.texts, account, { ...others, hasAnswered: changes !== undefined })}</header>
 <main class="inbox${chosen ? " has-ask" : ""}"${changes === undefined ? undefined : markup` data-changes="${changes}"`}>
 <section class="inbox-list" id="list" aria-label="${inbox.list}" tabindex="0">
 <div class="search" id="search" hidden><label for="q">${inbox.search}</label><input id="q" type="search" autocomplete="off" spellcheck="false" aria-keyshortcuts="/"><p class="quiet" id="none-found" role="status" data-none="${inbox.noneFound}"></p></div>
@@ -135,7 +135,7 @@ function keysSheet({ keys }: Reader["texts"]): Html {
     ["?", keys.help],
   ] as const;
   return markup`<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">${keys.title}</h2>
-<dl class="keys">${rows.map(([key, text]) => markup`<dt><kbd>${key}</kbd></dt><dd>${text}</dd>`)}</dl>
+<dl class="keys">${rows.map(([key, text]) => markup`<dt translate="no"><kbd>${key}</kbd></dt><dd>${text}</dd>`)}</dl>
 <p class="quiet">${keys.note}</p>
 <label class="choice"><input type="checkbox" id="keys-on" checked> ${keys.on}</label>
 <form method="dialog" class="actions"><button>${keys.close}</button></form></dialog>`;
@@ -268,7 +268,7 @@ function askedText(reader: Reader, { askedAtMs }: AskSummary, nowMs: number): Ht
 /** Whose call it is, if not the reader's own. */
 export function inCallOf({ texts: { inbox } }: Reader, owner: Owner): Html | undefined {
   const name = owner.isCaller ? undefined : whoIs(owner);
-  return name === undefined ? undefined : markup`<span>${say(inbox.inCallOf, { name: markup`<bdi>${name}</bdi>` })}</span> `;
+  return name === undefined ? undefined : markup`<span>${say(inbox.inCallOf, { name: markup`<bdi translate="no">${name}</bdi>` })}</span> `;
 }
 
 /** Somebody asks back: the person who made the call, who sees it in this list as well, or others know it. */

@@ -9,6 +9,7 @@ import { cut } from "@parley/core/cut";
 import { render } from "preact";
 import { filled } from "../../texts/words.ts";
 import { languageNow, speak } from "../language.ts";
+import { followTranslation } from "../translated.ts";
 import { AskCard, type Reply } from "./ask-card.tsx";
 import { connect, type Host, type HostContext, type ToolResult } from "./host.ts";
 import { contextText, messageText, refusal, texts } from "./texts.ts";
@@ -38,6 +39,7 @@ let following: "yes" | "no" | "gone" = "no";
 let isUntold = false;
 
 const root = document.querySelector<HTMLElement>("#view") ?? document.body;
+followTranslation(root);
 
 function show(): void {
   render(<View />, root);

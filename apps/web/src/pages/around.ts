@@ -28,6 +28,10 @@ const GONE: Readonly<Record<string, string>> = {
 
 /** `place` holds the question, and `within` the part of it that is new. */
 export function enhanceAround(place: HTMLElement, within = place): void {
+  for (const selector of TOLD) {
+    const part = within.matches(selector) ? within : find(selector, within);
+    if (part) written.set(part, part.innerHTML);
+  }
   for (const form of findAll<HTMLFormElement>("form.join", within)) {
     const draft = draftOf(form, place);
     if (draft) keepDrafts(form, draft);
@@ -93,6 +97,9 @@ async function send(form: HTMLFormElement, by: HTMLButtonElement, place: HTMLEle
   (find(next, after) ?? place).focus();
 }
 
+/** As the server wrote each part. The browser may have translated it since, and the person opened it: neither is a change of others. */
+const written = new WeakMap<Element, string>();
+
 /** What others did changes these. */
 const TOLD = [".heard", ".claiming", ".asking-back", ".snoozing", ".happened"] as const;
 
@@ -101,11 +108,10 @@ export function takeAround(shown: HTMLElement, place: HTMLElement): void {
   for (const selector of TOLD) {
     const [before, after] = [find(selector, place), find(selector, shown)];
     if (!before || !after || isWriting(before)) continue;
+    if (written.get(before) === after.innerHTML) continue;
     const taken = document.adoptNode(after);
     const [folded, unfolded] = [find<HTMLDetailsElement>("details", before), find<HTMLDetailsElement>("details", taken)];
-    // The person opened or closed it, which is no change of others.
     if (folded && unfolded) unfolded.open = folded.open;
-    if (before.innerHTML === taken.innerHTML) continue;
     const hadFocus = before.contains(document.activeElement);
     before.replaceWith(taken);
     enhanceAround(place, taken);

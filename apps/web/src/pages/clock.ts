@@ -34,12 +34,16 @@ function left(ms: number): string {
   return relative.format(Math.trunc(ms / size), unit);
 }
 
+/** What was written last. The browser may have translated it since, which is no reason to write it again every second. */
+const written = new WeakMap<HTMLElement, string>();
+
 function count(): void {
   const at = now();
   for (const element of findAll("[data-until]")) {
     const ms = Number(element.dataset["until"]) - at;
     const text = left(ms);
-    if (element.textContent !== text) element.textContent = text;
+    if ((written.get(element) ?? element.textContent) !== text) element.textContent = text;
+    written.set(element, text);
     const tag = element.closest(".tag");
     for (const each of HASTES) tag?.classList.toggle(each, each === haste(ms));
   }

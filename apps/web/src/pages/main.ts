@@ -35,6 +35,8 @@ function startQuestion(place: HTMLElement): void {
   });
   enhance(place, given);
   onHandedOn(place, ({ reply }) => given().onReply(reply));
+  // A question that was handed on may come back to a page that has shown none meanwhile.
+  void watch();
 }
 
 /** When to look whether a task asks on after an answer. Most do at once, and then the server has led to the question. */
@@ -66,8 +68,13 @@ function take(page: Document, typed: string): boolean {
   return true;
 }
 
+let isWatching = false;
+
 /** Asks for the page again as long as it shows an open question, so that whoever waits for it learns how it ended. */
 async function watch(): Promise<void> {
+  // One watch follows whatever question the page shows.
+  if (isWatching) return;
+  isWatching = true;
   let tag: string | undefined;
   let away: Toast | undefined;
   const tellAway = (isAway: boolean) => {
@@ -83,6 +90,7 @@ async function watch(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     const place = find("#ask");
     if (!place) {
+      isWatching = false;
       removeEventListener("offline", hearAway);
       return tellAway(false);
     }
@@ -139,8 +147,5 @@ if (!tellZone()) {
   });
   const [main, asks, place] = [find("main.inbox"), find("#asks"), find("#ask")];
   if (main && asks && place) startInbox(main, asks, place);
-  else if (place) {
-    startQuestion(place);
-    void watch();
-  }
+  else if (place) startQuestion(place);
 }

@@ -92,9 +92,14 @@ function Qr({ text }: { readonly text: string }) {
 /** Shows http and https URLs as links, and other URLs as text. */
 function Address({ url }: { readonly url: string }) {
   const parsed = URL.parse(url);
-  if (parsed?.protocol !== "https:" && parsed?.protocol !== "http:") return <p class="mono address">{url.slice(0, 2_000)}</p>;
+  if (parsed?.protocol !== "https:" && parsed?.protocol !== "http:")
+    return (
+      <p class="mono address" translate={false}>
+        {url.slice(0, 2_000)}
+      </p>
+    );
   return (
-    <a class="mono address" href={parsed.href} target="_blank" rel="noopener noreferrer">
+    <a class="mono address" translate={false} href={parsed.href} target="_blank" rel="noopener noreferrer">
       {parsed.href.slice(0, 2_000)}
     </a>
   );

@@ -127,7 +127,7 @@ function Welcome() {
     <div class="welcome">
       <h2>{TEXTS.choose}</h2>
       <p>{TEXTS.welcome}</p>
-      <p>{sentence(TEXTS.try, { tool: <code>book_dinner</code> })}</p>
+      <p>{sentence(TEXTS.try, { tool: <code translate={false}>book_dinner</code> })}</p>
     </div>
   );
 }

@@ -31,7 +31,7 @@ export function RunPanel({ run }: { readonly run: Run }) {
       <section class="panel now" aria-label={filled(TEXTS.callOf, { tool: run.tool })}>
         <header class="panel-head">
           <h2 tabIndex={-1}>
-            <bdi>{run.tool}</bdi>
+            <bdi translate={false}>{run.tool}</bdi>
           </h2>
           <span class={`status ${problem === undefined ? status : "away"}`} role="status">
             {problem ?? TEXTS.status[status]}
@@ -51,7 +51,10 @@ export function RunPanel({ run }: { readonly run: Run }) {
           {taskId !== undefined && (
             <>
               {" · "}
-              <span class="mono">{taskId}</span> <Copy what={TEXTS.taskId} text={() => taskId} />
+              <span class="mono" translate={false}>
+                {taskId}
+              </span>{" "}
+              <Copy what={TEXTS.taskId} text={() => taskId} />
             </>
           )}
         </p>

@@ -24,7 +24,7 @@ export function Said({ text, label, mono = false, id, isWhole = false }: SaidPro
   const rest = isWhole ? 0 : text.length - shown;
   const isLong = text.length > 600 && !isWhole;
   return (
-    <div class={mono ? "said mono" : "said"}>
+    <div class={mono ? "said mono" : "said"} translate={!mono}>
       <div
         class={isLong ? "said-text scrolls" : "said-text"}
         dir="auto"

@@ -67,7 +67,9 @@ function Line({ line: { kind, name, state, place } }: { readonly line: TimelineL
   return (
     <li class={`kind-${kind}`}>
       <span class="place">{place ?? "·"}</span>
-      <bdi class="name">{name}</bdi>
+      <bdi class="name" translate={false}>
+        {name}
+      </bdi>
       <span class="notes">
         {KINDS[kind] ?? kind}
         {state !== "recorded" && `, ${STATES[state] ?? state}`}
@@ -80,9 +82,11 @@ function Call({ call: { key, tool, deadlineMs }, nowMs }: { readonly call: Timel
   return (
     <li class="kind-call open">
       <span class="place">…</span>
-      <bdi class="name">{key}</bdi>
+      <bdi class="name" translate={false}>
+        {key}
+      </bdi>
       <span class="notes">
-        {sentence(TEXTS.called, { tool: <bdi>{tool}</bdi> })}, {left(deadlineMs - nowMs)}, {TEXTS.thenCancelled}
+        {sentence(TEXTS.called, { tool: <bdi translate={false}>{tool}</bdi> })}, {left(deadlineMs - nowMs)}, {TEXTS.thenCancelled}
       </span>
     </li>
   );
@@ -93,7 +97,9 @@ function Ask({ ask, nowMs }: { readonly ask: TimelineAsk; readonly nowMs: number
   return (
     <li class="kind-ask open">
       <span class="place">?</span>
-      <bdi class="name">{key}</bdi>
+      <bdi class="name" translate={false}>
+        {key}
+      </bdi>
       <span class="notes">
         {mine ? TEXTS.mine : isPutToOthers ? TEXTS.others : TEXTS.isOpen}
         {accepted !== undefined && `, ${filled(TEXTS.accepted, { accepted, quorum: quorum ?? accepted })}`}, {left(deadlineMs - nowMs)},{" "}

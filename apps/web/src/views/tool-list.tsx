@@ -50,7 +50,11 @@ export function ToolList({ onChoose }: { readonly onChoose: () => void }) {
             >
               <span class="tool-name">
                 {title ?? name}
-                {title !== undefined && title !== name && <code class="tool-id">{name}</code>}
+                {title !== undefined && title !== name && (
+                  <code class="tool-id" translate={false}>
+                    {name}
+                  </code>
+                )}
               </span>
               {description && (
                 <span class="tool-note" dir="auto">

@@ -47,6 +47,7 @@ export function WirePanel() {
       {older > 0 && <p class="notes pad">{filled(TEXTS.olderMessages, { count: count(older) })}</p>}
       <ol
         class="messages"
+        translate={false}
         ref={list}
         tabIndex={0}
         aria-label={TEXTS.list}
