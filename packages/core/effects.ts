@@ -73,6 +73,12 @@ export interface Effects {
   deprecatePatch(name: string): void;
 
   /**
+   * Whether an earlier run recorded that step or patch, or asked that question, by the key of its entry: `step:open`, `ask:authorize#2`. For a course
+   * that a setting decides, and that a task keeps if the setting changes.
+   */
+  wasRecorded(key: string): boolean;
+
+  /**
    * Runs `work` with the names of its effects scoped to `key`: `step:alice/charge`. For code that runs concurrently and awaits something outside
    * ctx, which replay could not tell apart otherwise (AMBIGUOUS_EFFECT).
    */
@@ -178,8 +184,11 @@ export interface AskOptions extends Withdrawable {
   readonly onTimeout?: TimeoutPolicy;
   /** By default the owner of the task. */
   readonly audience?: Audience;
-  /** The request that the digest is taken from, by default the request itself: a question that is only worded differently stays the same question. */
-  readonly identity?: AskRequest;
+  /**
+   * The request that the digest is taken from, by default the request itself: a question that is only worded differently stays the same question.
+   * `any`: what an earlier run asked under this name is this question, whatever it was. Only where that answer is as good.
+   */
+  readonly identity?: AskRequest | "any";
 }
 
 export type EventOptions = Omit<AskOptions, "audience" | "identity">;

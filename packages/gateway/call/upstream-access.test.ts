@@ -11,6 +11,7 @@ test("a token that was refused is renewed once, and the one after it is kept unt
     ask: async () => ({ action: "accept", content: { deposit: "authorize" } }),
     accessToken: async (_key: string, given?: string) => `token ${refused.push(given)}`,
     tookPatch: () => false,
+    wasRecorded: () => false,
   } as unknown as Effects;
   const access = createAccess(effects, { upstream: CRM, oauth: OAUTH, what: "tool", timeoutMs: 1_000 });
   await access.ask();
@@ -52,6 +53,7 @@ describe("where grants are kept for later tasks", () => {
       accessToken: async (key: string) => `deposit ${key}`,
       patched: () => more.patched ?? true,
       tookPatch: () => more.took ?? false,
+      wasRecorded: () => false,
       step: async (_name: string, work: () => unknown) => JSON.parse(JSON.stringify(await work())) as unknown,
       async ask(_name: string, request: AskRequest) {
         asked.push(request);

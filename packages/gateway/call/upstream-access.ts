@@ -6,6 +6,9 @@
  *        │ no                        ▲            └▶ cannot be renewed, or refused twice ─▶ removed; start again, a few times
  *        └──────▶ ask ───────────────┘
  *
+ * A task keeps the course on which it began: what `oauth` in the file says later is for what it asks then. So a call that
+ * began without access goes on without it, and one that began with it goes on with the access that was granted.
+ *
  * The token that the caller sent to Parley goes to no upstream. The grant is sealed and stored with the task or, with
  * `keep` in the file of upstreams, for later tasks of the same principal at the same upstream. Tokens appear in no
  * journal, log or error.
@@ -25,25 +28,35 @@ export interface Access {
 
 export interface AccessOptions {
   readonly upstream: Pick<Upstream, "name" | "reached">;
-  readonly oauth: UpstreamOauth;
+  /** As the file says now. Undefined: it did when the task began, and does no more. */
+  readonly oauth: UpstreamOauth | undefined;
   /** What is called, for people: `tool search of upstream crm`. */
   readonly what: string;
   readonly timeoutMs: number;
 }
 
 const PATCH = "kept-grants";
+/** One of these is the first entry of a task whose call needs access. The first of any other is its permit. */
+const BEGUN_WITH = ["ask:authorize", "step:access", `patch:${PATCH}`];
+const PERMIT = "step:open";
 /** How many times one task asks for access. Without a limit, a provider whose tokens expire at once would make it ask forever. */
 const ASKS_MAX = 3;
 
 /** Where the tokens are: in a deposit of the task, or in a kept grant. */
 type Granted = { readonly deposit: string } | { readonly keep: GrantKeeping; readonly consent: string };
 
+/** Whether the calls of the task carry its caller's token: as the file said when it began. */
+export function needsAccess({ wasRecorded }: Pick<Effects, "wasRecorded">, oauth: UpstreamOauth | undefined): boolean {
+  return BEGUN_WITH.some(wasRecorded) || (oauth !== undefined && !wasRecorded(PERMIT));
+}
+
 export function createAccess(effects: Effects, { upstream, oauth, what, timeoutMs }: AccessOptions): Access {
   const { accessToken, kept } = effects;
-  const { provider, scopes } = oauth;
   let granted: Granted | undefined;
   let last: string | undefined;
   let isRefused = false;
+  /** How many times access was looked for, and asked for. */
+  let looks = 0;
   let asks = 0;
   let refusals = 0;
 
@@ -52,11 +65,11 @@ export function createAccess(effects: Effects, { upstream, oauth, what, timeoutM
    * removed before the next run, and the task must then take the same course again.
    */
   async function findKept(why: "first" | "ended" | "refused"): Promise<{ readonly keep?: GrantKeeping; readonly consent?: string }> {
-    if (!(oauth.keepMs === undefined ? effects.tookPatch(PATCH) : effects.patched(PATCH))) return {};
+    if (!(oauth?.keepMs === undefined ? effects.tookPatch(PATCH) : effects.patched(PATCH))) return {};
     const before = granted && "consent" in granted ? granted : undefined;
     const found = await effects.step("access", async () => {
+      if (!kept || oauth?.keepMs === undefined) return {};
       const { keepMs } = oauth;
-      if (!kept || keepMs === undefined) return {};
       const keep = { id: grantId(upstream, oauth), upstream: upstream.name, ttlMs: keepMs };
       if (before && why === "refused") await kept.refuse(before.keep.id, before.consent);
       const consent = await kept.find(keep.id, { ttlMs: keepMs, not: before?.consent });
@@ -66,20 +79,31 @@ export function createAccess(effects: Effects, { upstream, oauth, what, timeoutM
   }
 
   async function ask(why: "first" | "ended" | "refused"): Promise<void> {
-    if (!accessToken) throw new ParleyError("OAUTH_UNAVAILABLE", `${what} needs access at ${provider}, and PARLEY_OAUTH is not set`);
-    if (asks === ASKS_MAX)
+    if (looks === ASKS_MAX)
       throw new ParleyError("GRANT_EXPIRED", `${what}: access was granted ${ASKS_MAX} times, and ended or was refused each time`);
-    asks += 1;
+    looks += 1;
     isRefused = false;
     const { keep, consent } = await findKept(why);
     if (keep && consent !== undefined) {
       granted = { keep, consent };
       return;
     }
+    asks += 1;
+    const wasAsked = effects.wasRecorded(asks === 1 ? "ask:authorize" : `ask:authorize#${asks}`);
+    // What was asked before is the same question, with the page that it had then.
+    const { provider, scopes } = wasAsked ? (oauth ?? { provider: "", scopes: [] }) : askable();
     const message = `The ${what} works with your own account at ${provider}. Log in there and allow it.${keep ? keptFor(keep.ttlMs) : ""}`;
     const page = { kind: "oauth" as const, provider, scopes, ...(keep && { keep }) };
-    const answer = await effects.ask("authorize", { type: "url", message, url: "", page }, { timeoutMs });
+    const answer = await effects.ask("authorize", { type: "url", message, url: "", page }, { timeoutMs, identity: "any" });
     granted = grantedBy(answer, { what, keep });
+  }
+
+  /** Where to ask for access now. */
+  function askable(): UpstreamOauth {
+    if (!oauth)
+      throw new ParleyError("GRANT_EXPIRED", `${what}: its access has ended, and the file of upstreams has no oauth for it any more`);
+    if (!accessToken) throw new ParleyError("OAUTH_UNAVAILABLE", `${what} needs access at ${oauth.provider}, and PARLEY_OAUTH is not set`);
+    return oauth;
   }
 
   async function fresh(refused: string | undefined): Promise<string | undefined> {

@@ -3,6 +3,7 @@ import { type Answer, type AskOptions, type AskRequest, type Effects, isWaitingB
 import { describe, expect, test } from "vitest";
 import { askable } from "../wire/call-request.ts";
 import type { Calls, Lead } from "../call/calls.ts";
+import type { ListedTool } from "../lists/listing.ts";
 import { gatewayTool, mayRepeat } from "./gateway-tool.ts";
 import type { Question, UpstreamEvent } from "../wire/upstream-event.ts";
 import { parseUpstreams } from "../config/upstreams.ts";
@@ -15,6 +16,7 @@ interface RunOptions {
   readonly hidden?: boolean;
   readonly request?: object;
   readonly upstream?: object;
+  readonly listed?: Partial<ListedTool>;
   /** People's answers, in turn; after the last, they accept. */
   readonly answers?: readonly Answer[];
   /** Whether the task began under this version of the gateway. */
@@ -24,11 +26,11 @@ interface RunOptions {
 /** Runs the tool once, straight through: each ask is accepted. */
 async function run(
   events: (lead: Lead) => UpstreamEvent,
-  { hidden = false, request, upstream = {}, answers = [], isNew = true }: RunOptions = {},
+  { hidden = false, request, upstream = {}, listed = {}, answers = [], isNew = true }: RunOptions = {},
 ) {
   const leads: Lead[] = [];
   const asked: string[] = [];
-  const requests: (AskRequest | undefined)[][] = [];
+  const requests: [AskRequest, AskOptions["identity"]][] = [];
   const letGo: string[] = [];
   const slept: number[] = [];
   const statuses: string[] = [];
@@ -54,10 +56,11 @@ async function run(
     sleep: async (_name: string, ms: number) => void slept.push(ms),
     deposit: async (key: string) => `secret of ${key}`,
     patched: () => isNew,
+    wasRecorded: () => false,
     status: (message: string) => void statuses.push(message),
   } as unknown as Effects;
   const elicitation = { timeoutMs: 5_000, blockingTimeoutMs: 60 };
-  const tool = gatewayTool(LISTED, { upstream: upstreamOf(upstream), calls, elicitation });
+  const tool = gatewayTool({ ...LISTED, ...listed }, { upstream: upstreamOf(upstream), calls, elicitation });
   const result = await tool.run({}, effects).catch((error: unknown) => error as JsonObject);
   return { result, leads, asked, requests, letGo, slept, statuses };
 }
@@ -251,12 +254,40 @@ describe("an upstream", () => {
       expect([asked, slept]).toEqual([["question-1", "question-2"], []]);
     });
 
+    const agreed: Answer = { action: "accept" };
+    test.each<[string, readonly Answer[]]>([
+      ["declined", [{ action: "decline" }]],
+      ["closed", [{ action: "cancel" }]],
+      ["not answered in time", [{ action: "timeout" }]],
+      ["agreed to for one of its pages only", [agreed, { action: "decline" }]],
+    ])("and is %s is not called again: it has its own error", async (_how, answers) => {
+      const pages = answers.map((_, at) => visit(`question-${at}`, `https://up.example.com/${at}`));
+      const both = { ...pages[0]!, questions: pages.flatMap((page) => (page.type === "required" ? page.questions : [])) } as UpstreamEvent;
+      const seen = await run(({ request }) => (request.askedBefore === 0 ? both : result), { answers });
+      expect(seen.result).toMatchObject(refused);
+      expect([seen.asked.length, seen.leads.length]).toEqual([answers.length, 1]);
+    });
+
     test("has its questions asked as before by a task that an earlier version began", async () => {
       const url = "https://up.example.com/login";
       const events = [visit("question-1", url), visit("question-2", url), visit("question-3", url), result];
       const { asked, slept } = await run(() => events.shift()!, { isNew: false });
       expect([asked, slept]).toEqual([["question-1", "question-2", "question-3"], []]);
     });
+  });
+
+  test.each([
+    ["required", {}, true],
+    ["optional", {}, true],
+    [undefined, {}, undefined],
+    ["required", { reuseSessions: true }, true],
+    // The task would take the session along, and the state in it.
+    ["optional", { reuseSessions: true }, undefined],
+    ["optional", { reuseSessions: "stateless" }, true],
+  ] as const)("whose tool has tasks that are %s, with %j, is called with a task: %j", async (taskSupport, upstream, asTask) => {
+    const execution = taskSupport && { taskSupport };
+    const { leads } = await run(() => ({ type: "result", result: {} }), { upstream, listed: { ...(execution && { execution }) } });
+    expect(leads[0]?.request.asTask).toBe(asTask);
   });
 
   test("whose task says how it is doing has that shown as the status, and again only once it changes", async () => {

@@ -192,6 +192,7 @@ function planned({ tool, args, options, asks, steps, stop }: Plan): Effects {
     // As for a call that is made now.
     patched: () => true,
     tookPatch: () => false,
+    wasRecorded: () => false,
     deprecatePatch: () => undefined,
     now: () => nowMs,
     random: () => 0.5,
