@@ -1,10 +1,12 @@
 /** Sessions with state, at an upstream over real HTTP that counts its calls in each session, from two processes that share their state in memory. */
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import type { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { CallToolRequestSchema, ElicitResultSchema, ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js";
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { ANONYMOUS, type ClientCapabilities } from "@parley/core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createSessionServer } from "../../../test/support/session-server.ts";
@@ -20,12 +22,15 @@ import { createConnector } from "./upstream-session.ts";
 import { parseUpstreams, type Upstream } from "../config/upstreams.ts";
 import { aRequest, FORM, leading, someDeps } from "../upstream.fixture.ts";
 
+const DAY_MS = 24 * 60 * 60_000;
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close();
 });
 
 let sessions: Map<string, StreamableHTTPServerTransport>;
+/** What answers at the address: another server may take its place. */
+let serve: (request: IncomingMessage, response: ServerResponse) => Promise<unknown>;
 let url: string;
 let nowMs: number;
 let addShare: () => Share;
@@ -51,8 +56,8 @@ beforeEach(async () => {
     });
     return server;
   });
-  ({ sessions } = upstream);
-  const http = createServer((request, response) => void upstream.serve(request, response)).listen(0, "127.0.0.1");
+  ({ sessions, serve } = upstream);
+  const http = createServer((request, response) => void serve(request, response)).listen(0, "127.0.0.1");
   await once(http, "listening");
   closers.push(() => {
     http.closeAllConnections();
@@ -185,6 +190,28 @@ test("a call at another process is not made there while the owner lives; where i
   expect([await one.share.stateAt(key), await other.share.stateAt(key)]).toEqual(["here", { process: one.share.id }]);
 });
 
+test("the owner of a session that waits stays named for longer than it may wait: its state is lost for nobody without a word", async () => {
+  const [one, other] = [await aProcess(), await aProcess()];
+  const upstream = theUpstream({ sessionTimeout: "20d" });
+  expect(await outcome(one, { upstream })).toBe("1");
+  nowMs += 20.5 * DAY_MS;
+  await other.share.beat();
+  expect(await told(other, { upstream })()).toBe("forgotten: the worker that kept it has ended");
+});
+
+test("the owner of a session in which a call asks stays named for as long as its question may be open", async () => {
+  const [one, other] = [await aProcess(), await aProcess()];
+  expect(await outcome(one)).toBe("1");
+  const asks = calling(one, { tool: "ask" });
+  const asked = await asks.next([], leading());
+  nowMs += 34 * DAY_MS;
+  await Promise.all([one.share.beat(), other.share.beat()]);
+  expect(await outcome(other)).toMatch(/^busy: /);
+  if (asked.type !== "asked") throw new Error(said(asked));
+  const given = [{ question: asked.questions[0]!, answer: { action: "accept", content: { ok: true } } as const }];
+  expect(said(await asks.next(given, leading()))).toBe("2");
+});
+
 test("the caller is told once that the state went with its process, and the next call starts anew", async () => {
   const [one, other] = [await aProcess(), await aProcess()];
   expect(await outcome(one)).toBe("1");
@@ -236,12 +263,64 @@ test("a session serves a limited number of calls, and its caller is told", async
   expect(await told(one)()).toBe("forgotten: it has served 2 calls");
 });
 
-test("another server under the same name has not the state of the former one", async () => {
+/** Counts its calls, as the server over HTTP does. */
+const COUNTER = `
+let count = 0;
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  const server = () => ({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "c", version: "1" } });
+  const result = method === "initialize" ? server() : method === "tools/call" ? { content: [{ type: "text", text: String(++count) }] } : {};
+  console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
+});`;
+const command = { url: undefined, command: process.execPath, args: ["-e", COUNTER], revisions: "auto" };
+
+test.each<[string, object | undefined, () => object]>([
+  ["url", undefined, () => ({ url: `${url}/other` })],
+  ["arguments", command, () => ({ args: ["-e", COUNTER, "more"] })],
+  ["environment", command, () => ({ env: { ACCOUNT: "another" } })],
+  ["directory", command, () => ({ cwd: "/" })],
+])("another server under the same name has not the state of the former one: its %s", async (_what, entry, change) => {
   const one = await aProcess();
-  expect(await outcome(one)).toBe("1");
-  expect(await told(one, { upstream: theUpstream({ url: `${url}/other` }) })()).toBe(
-    "forgotten: the upstream's entry in the file was changed",
+  expect(await outcome(one, { upstream: theUpstream(entry) })).toBe("1");
+  // Credentials and durations change, and lead to the same server.
+  const same = entry ? {} : { headers: { authorization: "Bearer next" } };
+  expect(await outcome(one, { upstream: theUpstream({ ...entry, ...same, sessionTimeout: "3m" }) })).toBe("2");
+  const changed = theUpstream({ ...entry, ...change() });
+  expect(await told(one, { upstream: changed })()).toBe("forgotten: the upstream's entry in the file was changed");
+  expect(await outcome(one, { upstream: changed })).toBe("1");
+});
+
+test("a server without sessions has no state, and one that takes its place has", async () => {
+  const [one, other] = [await aProcess(), await aProcess()];
+  const upstream = theUpstream({ revisions: "auto" });
+  const key = stateKeyOf(upstream, aRequest());
+  const withSessions = serve;
+  const handler = createMcpHandler(
+    () => {
+      const server = new McpServer({ name: "test", version: "1" });
+      server.registerTool("count", {}, () => ({ content: [{ type: "text", text: "none" }] }));
+      return server;
+    },
+    { legacy: "reject" },
   );
+  serve = async (request, response) => {
+    const { method = "GET", headers } = request;
+    const body = method === "POST" ? await text(request) : undefined;
+    const reply = await handler.fetch(
+      new Request("http://localhost/", { method, headers: headers as Record<string, string>, ...(body && { body }) }),
+    );
+    response.writeHead(reply.status, Object.fromEntries(reply.headers)).end(await reply.text());
+  };
+  expect([await outcome(one, { upstream }), await outcome(one, { upstream })]).toEqual(["none", "none"]);
+  expect(await other.share.stateAt(key)).toBe("here");
+  serve = withSessions;
+  // One call finds out.
+  await outcome(one, { upstream });
+  await until(async () => {
+    await outcome(one, { upstream });
+    return (await other.share.stateAt(key)) !== "here";
+  });
 });
 
 test("a process that was taken for dead ends its sessions, because another may serve their callers by now", async () => {

@@ -7,7 +7,7 @@
  *       └▶ it has ended, or its process ──▶ StateLost, until the caller was told; then a new one
  *
  *   K1  A caller has at most one session with state at an upstream. Its owner is named before the session is opened.
- *   K2  State never ends silently: the name of its owner stays until a caller was told, or for a day.
+ *   K2  State never ends silently: the name of its owner stays until a caller was told, or for a day after the session could have waited for a call.
  *   K3  A session in which no call has succeeded has no state: nobody is told of its end.
  */
 import { hash } from "node:crypto";
@@ -69,7 +69,8 @@ interface Kept {
 const DAY_MS = 24 * 60 * 60_000;
 /** The name of an owner outlives the longest question of a call. */
 const BUSY_TTL_MS = 35 * DAY_MS;
-const IDLE_TTL_MS = DAY_MS;
+/** How long a caller is told after the latest end of a session that waits. */
+const TOLD_MS = DAY_MS;
 /** How often a call that waits its turn looks whether the call before it asks somebody. */
 const LOOK_MS = 500;
 /** How many ends a process remembers the reasons of. */
@@ -126,7 +127,7 @@ export function keepSessions(prepared: PreparedSessions, { owners, usesMax = USE
     one.busy = undefined;
     busy?.resolve();
     // If this fails, the name stays longer.
-    void owners.keepState(key, IDLE_TTL_MS).catch(() => undefined);
+    void owners.keepState(key, sessionTimeoutMs + TOLD_MS).catch(() => undefined);
   }
 
   /** Makes room for one more session at the upstream. */
@@ -198,7 +199,7 @@ export function keepSessions(prepared: PreparedSessions, { owners, usesMax = USE
   return {
     async open(upstream, request) {
       const { stateKey: key, signal } = request;
-      if (!upstream.keepsState || key === undefined) return await prepared.open(upstream, request);
+      if (!upstream.keepsState || key === undefined || request.accessToken) return await prepared.open(upstream, request);
       if (withoutSessions.has(upstream.name)) {
         const session = await prepared.open(upstream, request);
         // It was replaced by a server that has sessions: the next call begins to keep one.
@@ -215,7 +216,6 @@ export function keepSessions(prepared: PreparedSessions, { owners, usesMax = USE
         else if (found?.opened) {
           const { opened } = found;
           clearTimeout(found.timer);
-          stopWatching(opened);
           found.busy = Promise.withResolvers();
           serveCall(opened, request);
           void owners.keepState(key, BUSY_TTL_MS).catch(() => undefined);

@@ -42,6 +42,9 @@ beforeEach(async () => {
       askLater = ask;
       if (params.name === "fail") throw new Error("no");
       if (params.name === "ask and leave") void ask();
+      // The person may still be on the page: that they are done is told in this session.
+      const visit = { mode: "url", message: "Log in", url: "https://up.example.com", elicitationId: "1" } as const;
+      if (params.name === "visit") await server.request({ method: "elicitation/create", params: visit }, ElicitResultSchema);
       const text = params.name === "ask" ? await ask() : "";
       return { content: [{ type: "text", text }] };
     });
@@ -152,6 +155,24 @@ describe("a session", () => {
     await until(() => sessions.size === PREPARED_EACH_MAX);
   });
 
+  test.each([false, "stateless"] as const)(
+    "that was opened for any call is not taken by one with its caller's token, and the other way round: reused %s",
+    async (reused) => {
+      const ahead: (() => void)[] = [];
+      const { prepared, upstream } = preparing({ whenQuiet: (work) => void ahead.push(work) }, reused);
+      const open = async (accessToken?: () => string) => await prepared.open(upstream, { capabilities: {}, principal: "ann", accessToken });
+      for (let call = 0; call < 2; call += 1) await (await open(() => "t")).close({ isDone: true });
+      expect([ahead, sessions.size]).toEqual([[], 0]);
+      await (await open()).close({ isDone: true });
+      for (const work of ahead) work();
+      await until(() => sessions.size === 1);
+      const own = await open(() => "t");
+      expect(own.isPrepared).toBeUndefined();
+      await own.close({ isDone: true });
+      await until(async () => (await open()).isPrepared);
+    },
+  );
+
   test("is prepared when the process is quiet, and not before", async () => {
     const putOff: (() => void)[] = [];
     const { prepared, upstream } = preparing({ whenQuiet: (work) => void putOff.push(work) });
@@ -240,10 +261,11 @@ describe("a session that is used again", () => {
     expect(calls.map((one) => "abc"[names.indexOf(one)]).join("")).toBe(as);
   });
 
-  test.each(["fail", "ask and leave"])("is not reused after a call that did not end cleanly (%s)", async (tool) => {
+  test.each(["fail", "ask and leave", "visit"])("is not reused after a call that did not end cleanly (%s)", async (tool) => {
     const up = reusing();
     await ended(up, tool);
-    await until(() => sessions.size === 0);
+    // It would be closed after a minute in any case.
+    await until(() => sessions.size === 0, { timeoutMs: 20_000 });
     await ended(up);
     expect(new Set(calls).size).toBe(2);
   });

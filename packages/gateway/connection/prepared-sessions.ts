@@ -7,6 +7,7 @@
  *
  *   - A session is used by one call at a time, and only by calls with the same capabilities, because it declared them to the upstream.
  *   - Where sessions are not reused, as many are opened as calls came recently, once it is quiet.
+ *   - A session that was opened with its caller's access token serves one call, and a call with such a token has a new one.
  *   - Nothing is opened ahead for callers with roots: an upstream asks for them as soon as it is connected, and restricts the session to them.
  *   - A session that is not taken is closed after a while, so that an unused upstream is left alone.
  *   - A session in which the upstream asks something while no call is open is closed: the question belongs to a call that has ended.
@@ -184,14 +185,14 @@ export function prepareSessions(
 
   return {
     async open(upstream, request) {
+      if (request.accessToken) return await connector.open(upstream, request);
       const key = keyOf(upstream, request);
       const pool = poolOf(key, upstream);
       const nowMs = Date.now();
       pool.cameAtMs = [...pool.cameAtMs.filter((atMs) => atMs > nowMs - keptMs).slice(1 - PREPARED_EACH_MAX), nowMs];
       const prepareNext = () => {
         pools.set(key, pool);
-        // The next call may have another token.
-        if (!upstream.reusesSessions && !upstream.oauth && !request.capabilities.roots) whenQuiet(() => prepare(pool, upstream, request));
+        if (!upstream.reusesSessions && !request.capabilities.roots) whenQuiet(() => prepare(pool, upstream, request));
       };
       // The upstream is most likely to remember the session that was used last.
       const one = request.isFresh === true ? undefined : [...pool.ready].at(-1);
