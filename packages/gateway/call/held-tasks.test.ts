@@ -13,14 +13,21 @@ let cannotWatch: boolean;
 let atWork: Set<string>;
 let work: Promise<void>[];
 let tasks: HeldTasks;
+/** Calls whose upstream waits, or has a task of its own. */
+let needed: Set<string>;
+/** Questions that the upstream of each has given up, and those that were closed for that. */
+let givenUp: Map<string, string[]>;
+let closed: string[];
+let isAway: boolean;
 
 beforeEach(() => {
   [held, dropped, statuses, watches, atWork, work, cannotWatch] = [new Set(["a", "b"]), [], new Map(), new Map(), new Set(), [], false];
   for (const taskId of held) statuses.set(taskId, "input_required");
+  [needed, givenUp, closed, isAway] = [new Set(held), new Map(), [], false];
   const calls = {
     has: (taskId: string) => held.has(taskId),
-    isNeeded: () => true,
-    abandoned: () => new Set<string>(),
+    isNeeded: (taskId: string) => needed.has(taskId),
+    abandoned: (taskId: string) => new Set(held.has(taskId) ? givenUp.get(taskId) : []),
     async drop(taskId: string, why?: string) {
       held.delete(taskId);
       dropped.push([taskId, why]);
@@ -33,10 +40,23 @@ beforeEach(() => {
       return () => void watches.set(taskId, watches.get(taskId)?.filter((each) => each !== onChange) ?? []);
     },
   };
-  const load = async (taskId: string) => (statuses.has(taskId) ? { status: statuses.get(taskId), asks: [] } : undefined);
+  const asks = [{ key: "question-1" }, { key: "question-2" }];
+  const load = async (taskId: string) => (statuses.has(taskId) ? { status: statuses.get(taskId), asks, call: {} } : undefined);
+  const answer = async ({ taskId, key }: { taskId: string; key: string }) => {
+    if (isAway) throw new Error("Redis is away");
+    closed.push(`${taskId} ${key}`);
+    return { receipt: "accepted", nextRun: 2 };
+  };
   const deps = {
     calls,
-    services: { store: { load }, wakeUps },
+    services: {
+      store: { load, answer },
+      wakeUps,
+      queue: { add: async () => undefined },
+      clock: { now: () => 0 },
+      log: { info: () => undefined },
+      settings: {},
+    },
     isAtWork: (taskId: string) => atWork.has(taskId),
     isUpstreams: () => true,
     whenQuiet: (later: () => void) => later(),
@@ -123,6 +143,34 @@ describe("tasks whose calls are held", () => {
       ["a", "finished"],
       ["b", "finished"],
     ]);
+  });
+
+  test.each([
+    ["whose upstream still waits is kept", true, [], [], []],
+    ["whose upstream has ended it is dropped: the task has everything that came of it", false, [], [["a", undefined]], []],
+    ["whose upstream has ended it with a question open is kept until that is closed", false, ["question-1"], [], ["a question-1"]],
+  ] as const)("a call %s", async (_what, isNeeded, open, then, closedThen) => {
+    if (!isNeeded) needed.delete("a");
+    givenUp.set("a", [...open]);
+    await park("a");
+    await quiet();
+    expect([dropped, closed]).toEqual([then, closedThen]);
+  });
+
+  test("whose upstream gives up a question while Redis is away have it closed once that is back", async () => {
+    await park("a");
+    givenUp.set("a", ["question-1"]);
+    isAway = true;
+    await expect(tasks.settle("a")).rejects.toThrow("away");
+    await expect(tasks.look()).rejects.toThrow("away");
+    isAway = false;
+    atWork.add("a");
+    await tasks.look();
+    // What the run at work knows of it is settled when it has ended.
+    expect(closed).toEqual([]);
+    atWork.delete("a");
+    for (let times = 0; times < 2; times += 1) await tasks.look();
+    expect([closed, dropped]).toEqual([["a question-1"], []]);
   });
 
   test("a run that has finished drops its own", async () => {

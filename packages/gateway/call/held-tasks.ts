@@ -18,7 +18,7 @@ export interface HeldTasks {
   /** Records that a question of the task's upstream was refused, if there is an audit. */
   refused(taskId: string, question: RefusedQuestion): Promise<void>;
   drop(taskId: string, why?: DropReason): Promise<void>;
-  /** Looks after the tasks whose run ended without a known outcome, or that cannot be watched. */
+  /** Looks after the tasks whose run ended without a known outcome, that cannot be watched, or whose questions could not be closed. */
   look(): Promise<void>;
 }
 
@@ -38,6 +38,8 @@ export function createHeldTasks({ calls, services, isAtWork, isUpstreams, whenQu
   const watched = new Map<string, Promise<() => void>>();
   /** They may no longer need their call. */
   const unclear = new Set<string>();
+  /** Questions of theirs that the upstream has given up are still open, because they could not be closed. */
+  const unsettled = new Set<string>();
 
   /** An answer at once, which brings a run here, needs no watch: whether the task has ended otherwise is looked at in a moment. */
   function watchSoon(taskId: string): void {
@@ -69,6 +71,7 @@ export function createHeldTasks({ calls, services, isAtWork, isUpstreams, whenQu
 
   async function drop(taskId: string, why?: DropReason): Promise<void> {
     unclear.delete(taskId);
+    unsettled.delete(taskId);
     const stop = watched.get(taskId);
     watched.delete(taskId);
     await calls.drop(taskId, why);
@@ -83,7 +86,11 @@ export function createHeldTasks({ calls, services, isAtWork, isUpstreams, whenQu
 
   async function settle(taskId: string): Promise<void> {
     const gone = calls.abandoned(taskId);
-    if (gone.size > 0) await withdraw(taskId, (key) => gone.has(key));
+    if (gone.size === 0) return;
+    // Until it has succeeded: a person would answer a question for which nobody waits, and the task has its result only then.
+    unsettled.add(taskId);
+    await withdraw(taskId, (key) => gone.has(key));
+    unsettled.delete(taskId);
   }
 
   async function withdraw(taskId: string, isGone: (key: string) => boolean): Promise<void> {
@@ -123,6 +130,7 @@ export function createHeldTasks({ calls, services, isAtWork, isUpstreams, whenQu
     drop,
     async look() {
       for (const taskId of unclear) await dropIfFinished(taskId);
+      for (const taskId of unsettled) if (!isAtWork(taskId)) await settle(taskId);
     },
   };
 }

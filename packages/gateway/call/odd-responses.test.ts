@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { afterEach, expect, test } from "vitest";
-import { startCall } from "./upstream-call.ts";
-import type { UpstreamEvent } from "../wire/upstream-event.ts";
+import { afterEach, describe, expect, test } from "vitest";
+import { startCall, type UpstreamCall } from "./upstream-call.ts";
+import type { Given, UpstreamEvent } from "../wire/upstream-event.ts";
 import { createUpstreamFetch } from "../connection/upstream-fetch.ts";
 import { createConnector } from "../connection/upstream-session.ts";
-import { aRequest, leading, someDeps } from "../upstream.fixture.ts";
+import { aRequest, FORM, leading, someDeps } from "../upstream.fixture.ts";
 import { parseUpstreams } from "../config/upstreams.ts";
 
 const closers: (() => unknown)[] = [];
@@ -32,10 +32,15 @@ function jsonReply(result: object, headers: Headers = {}): Buffer {
 
 const event = (message: object) => `data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`;
 
-/** Calls a server of 2025-11-25 that answers the call as `respond` does. */
-async function called(respond: (socket: Socket, id: number) => void): Promise<UpstreamEvent> {
+/** Calls a server of 2025-11-25 that answers the call, and what is answered to it, as `respond` does, and a stream that is resumed as `resume` does. */
+async function calling(
+  respond: (socket: Socket, id: number) => void,
+  resume?: (socket: Socket, lastEventId: string) => void,
+): Promise<UpstreamCall> {
   const sockets = new Set<Socket>();
   const serve = (socket: Socket, head: string, body: string): void => {
+    const [, lastEventId] = /^last-event-id: *(.*)$/im.exec(head) ?? [];
+    if (resume && lastEventId !== undefined) return resume(socket, lastEventId);
     if (!head.startsWith("POST")) return void socket.write(http("405 No", { "content-length": 0 }));
     const { id, method } = JSON.parse(body) as { id?: number; method: string };
     const capabilities = { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo: { name: "test", version: "1" } };
@@ -71,7 +76,11 @@ async function called(respond: (socket: Socket, id: number) => void): Promise<Up
   const [upstream] = parseUpstreams("up.json", JSON.stringify({ upstreams: [file] }));
   const call = startCall("call", aRequest({ upstream: upstream! }), someDeps(createConnector({ fetch, version: "1", deployment: "d" })));
   closers.push(() => call.close());
-  return await call.next([], leading());
+  return call;
+}
+
+async function called(respond: (socket: Socket, id: number) => void): Promise<UpstreamEvent> {
+  return await (await calling(respond)).next([], leading());
 }
 
 const DONE = { type: "result", result: RESULT };
@@ -182,4 +191,89 @@ test.each([
       socket.write(bytes(id).subarray(0, at), () => void sleep(1).then(() => socket.resetAndDestroy()));
     expect([at, (await called((socket, id) => void reset(socket, id))).type]).toEqual([at, "lost"]);
   }
+});
+
+describe("two questions with one id", () => {
+  const question = (message: string) => ({ id: "q", method: "elicitation/create", params: { message, requestedSchema: FORM } });
+  const answer = { action: "accept", content: { ok: true } } as const;
+
+  /** The call ends with the number of answers that came by then. */
+  async function asking(...messages: readonly string[]): Promise<UpstreamCall> {
+    let stream: Socket | undefined;
+    let answers = 0;
+    let callId: number | undefined;
+    return await calling((socket, id) => {
+      if (!stream) {
+        [stream, callId] = [socket, id];
+        return void socket.write(http("200 OK", SSE, messages.map((each) => event(question(each))).join("")));
+      }
+      answers += 1;
+      socket.write(http("202 Accepted", { "content-length": 0 }));
+      if (answers === messages.length) stream.end(event({ id: callId, result: { content: [{ type: "text", text: String(answers) }] } }));
+    });
+  }
+
+  test("are one if they are equal, as on a stream that was resumed: the person is asked once, and each is answered", async () => {
+    const call = await asking("Delete a?", "Delete a?");
+    const asked = await call.next([], leading());
+    if (asked.type !== "asked") throw new Error(asked.type);
+    expect(asked.questions).toHaveLength(1);
+    const given = asked.questions.map((each) => ({ question: each, answer }));
+    expect(await call.next(given, leading())).toMatchObject({ type: "result", result: { content: [{ text: "2" }] } });
+  });
+
+  test("that differ end the call: the answer to one could be taken for that to the other", async () => {
+    const call = await asking("Delete a?", "Delete b?");
+    expect(await call.next([], leading())).toEqual({ type: "invalid", message: expect.stringContaining("two questions with one id") });
+  });
+});
+
+test("a stream whose events have ids is resumed wherever it is cut: its question is asked once, and answered once", async () => {
+  const question = { id: "q", method: "elicitation/create", params: { message: "Sure?", requestedSchema: FORM } };
+  const events = [
+    ": hello\nid: 1\ndata:\n\n",
+    `id: 2\nevent: message\n${event(question)}`,
+    `id: 3\n${event({ method: "notifications/message", params: { level: "info", data: "x" } })}`,
+  ];
+  const bytes = Buffer.concat([http("200 OK", SSE), Buffer.from(events.join(""))]);
+  const resumableFrom = http("200 OK", SSE).length + events[0]!.length;
+
+  async function cutAt(at: number) {
+    let answers = 0;
+    let asks = 0;
+    let callId: number | undefined;
+    let stream: Socket | undefined;
+    const result = () => `id: 4\n${event({ id: callId, result: RESULT })}`;
+    const call = await calling(
+      (socket, id) => {
+        if (callId === undefined) {
+          callId = id;
+          // What was sent by then arrives: with a reset, it might not.
+          return void socket.end(bytes.subarray(0, at));
+        }
+        answers += 1;
+        socket.write(http("202 Accepted", { "content-length": 0 }));
+        // An answer that comes again, because the question did, comes at once.
+        setTimeout(() => stream?.end(result()), 20);
+      },
+      (socket, lastEventId) => {
+        socket.write(Buffer.concat([http("200 OK", SSE), Buffer.from(events.slice(Number(lastEventId)).join(""))]));
+        if (answers === 0) stream = socket;
+        else socket.end(result());
+      },
+    );
+    for (const given: Given[] = []; ;) {
+      const next = await call.next(given, leading());
+      if (next.type !== "asked") return { asks, answers, type: next.type };
+      asks += next.questions.length;
+      // When the cut has been noticed.
+      await sleep(50);
+      given.push(...next.questions.map((each) => ({ question: each, answer: { action: "decline" } as const })));
+    }
+  }
+
+  const positions = Array.from({ length: Math.ceil((bytes.length - resumableFrom) / 7) }, (_, step) => resumableFrom + step * 7);
+  const seen = await Promise.all([...positions, bytes.length].map(async (at) => [at, await cutAt(at)] as const));
+  expect(seen.filter(([, { asks, answers, type }]) => asks !== 1 || answers !== 1 || type !== "result")).toEqual([]);
+  expect((await cutAt(resumableFrom - 1)).type).toBe("lost");
 });

@@ -1,11 +1,11 @@
-/** Requests of an upstream that the client declared nothing for, or that are none. What they ask reaches nobody. */
+/** What an upstream sends that the client declared nothing for, or that is none. Requests reach nobody, and notifications are left out. */
 import { Client } from "@modelcontextprotocol/client";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import type { ClientCapabilities } from "@parley/core";
 import { afterEach, expect, test } from "vitest";
 import { mcpCapabilities } from "../wire/call-request.ts";
 import { createQuestions } from "./questions.ts";
-import { receive } from "./receive.ts";
+import { receive, reportNotification } from "./receive.ts";
 import { aRequest, connectorTo, ELICITATION, FORM, someDeps } from "../upstream.fixture.ts";
 
 const closers: (() => Promise<void>)[] = [];
@@ -53,4 +53,23 @@ test.each<[string, ClientCapabilities, object, number, string]>([
   ["a question without parameters", FORMS, { method: "elicitation/create" }, -32602, "/message"],
 ])("an upstream that asks for %s", async (_what, capabilities, sent, code, message) => {
   expect(await refusal(capabilities, sent)).toMatchObject({ code, message: expect.stringContaining(message) });
+});
+
+test.each([
+  ['{"progress":1,"total":2,"message":"half"}', [{ type: "progress", progress: 1, total: 2, message: "half" }]],
+  ['{"progress":1,"total":1e400,"message":7}', [{ type: "progress", progress: 1 }]],
+  ['{"progress":1e400}', []],
+  ['{"progress":"1"}', []],
+  ['{"progress":null}', []],
+  ["{}", []],
+  ["null", []],
+])("progress of a task, which no client has read, is passed on if it is a finite number: %s", (params, expected) => {
+  const told: unknown[] = [];
+  const report = (item: unknown) => void told.push(item);
+  reportNotification("notifications/progress", JSON.parse(params), {
+    questions: { visited: () => undefined },
+    report,
+    onWaits: () => undefined,
+  });
+  expect(told).toEqual(expected);
 });

@@ -3,6 +3,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { UrlElicitationRequiredError } from "@modelcontextprotocol/sdk/types.js";
 import { DEFAULT_SETTINGS } from "@parley/core";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { until } from "../../../test/support/until.ts";
 import { gate, gates } from "../gate.ts";
 import { MESSAGE_CHARS_MAX } from "../wire/question.ts";
 import type { CountedQuestion } from "./questions.ts";
@@ -397,6 +398,19 @@ describe("a question", () => {
   });
 
   test.each([
+    ["in a round after them", { round: { responses: {} } }, { type: "error", error: { code: -32000, data: { reason: "limit" } } }],
+    ["in a call that repeats theirs, whose answers are recorded", {}, { type: "required" }],
+  ])("is one of as many as a call may ask: two before it count %s", async (_when, more, event) => {
+    const elicitation = { ...ELICITATION, callMax: 2 };
+    const page = { mode: "url" as const, message: "Log in", url: "https://up.example.com/", elicitationId: "1" };
+    const connector = connectorTo(async () => {
+      throw new UrlElicitationRequiredError([page]);
+    });
+    const call = startCall("1", aRequest({ askedBefore: 2, ...more }), someDeps(connector, { elicitation }));
+    expect(await call.next([], leading())).toMatchObject(event);
+  });
+
+  test.each([
     ["of a worker", { open: gate(1) }, "PARLEY_ELICITATIONS_MAX"],
     ["of one caller", { openOf: gates(1) }, "PARLEY_ELICITATIONS_PRINCIPAL_MAX"],
     ["of one session", { openOfSession: gates(1) }, "PARLEY_ELICITATIONS_SESSION_MAX"],
@@ -548,6 +562,18 @@ describe("a question", () => {
     await Promise.all([lost.close(), call.close()]);
   });
 
+  test("that the upstream gives up before anyone was asked is not abandoned: there is nothing to withdraw", async () => {
+    const told: string[] = [];
+    const impatient = new AbortController();
+    const connector = connectorTo(async ({ ask }) => await ask("?", { signal: impatient.signal }));
+    const call = startCall("1", aRequest(), someDeps(connector, { onAbandoned: () => told.push("abandoned") }));
+    await until(() => call.isWaiting());
+    impatient.abort();
+    await until(() => !call.isWaiting());
+    expect((await call.next([], leading())).type).toBe("result");
+    expect([told, [...call.abandoned()]]).toEqual([[], []]);
+  });
+
   test("that the upstream gives up is abandoned, if it was asked, and its asker is told", async () => {
     const impatient = new AbortController();
     const connector = connectorTo(async ({ ask }) => await ask("?", { signal: impatient.signal }));
@@ -593,6 +619,23 @@ describe("a call", () => {
     const call = startCall("1", aRequest(), someDeps(connector));
     expect(await call.next([], leading())).toMatchObject({ type: "timeout" });
     await stopped;
+  });
+
+  test("reports to the run that leads it now, also if the one before leaves after it has come", async () => {
+    const go = Promise.withResolvers<void>();
+    const behave = async ({ progress }: Asking) => {
+      await go.promise;
+      await progress(1);
+    };
+    const call = startCall("1", aRequest(), someDeps(connectorTo(behave)));
+    const [gone, told] = [new AbortController(), [] as unknown[]];
+    const before = call.next([], { signal: gone.signal, report: () => told.push("before") });
+    const now = call.next([], { ...leading(), report: (item) => told.push(item) });
+    gone.abort(new Error("taken over"));
+    await expect(before).rejects.toThrow("taken over");
+    go.resolve();
+    expect((await now).type).toBe("result");
+    expect(told).toEqual([{ type: "progress", progress: 1 }]);
   });
 
   test("whose leader is gone tells the next one what happened, once and the same", async () => {

@@ -67,8 +67,8 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
   const { elicitation, settings, whenQuiet = (work) => void work() } = deps;
   const stop = new AbortController();
   let ended: UpstreamEvent | undefined;
-  let report: Leading["report"] | undefined;
-  let onWaits: Leading["onWaits"];
+  /** The run that leads the call now. One that was told to stop may leave after the next has begun. */
+  let led: Leading | undefined;
   /** When the upstream began to wait for people: it has asked nothing since. */
   let waitsSinceMs: number | undefined;
   let isWaiting = false;
@@ -126,14 +126,14 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     const wasWaiting = isWaiting;
     isWaiting = what !== false;
     if (isWaiting) waitsSinceMs ??= performance.now();
-    onWaits?.(what);
+    led?.onWaits?.(what);
     if (isWaiting || wasWaiting) clock();
   }
 
   const questions = createQuestions(request, deps, {
     isOver: () => ended !== undefined || stop.signal.aborted,
     onChange() {
-      if (isWaiting) onWaits?.(false);
+      if (isWaiting) led?.onWaits?.(false);
       isWaiting = false;
       waitsSinceMs = undefined;
       clock();
@@ -188,7 +188,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
     questions,
     accessToken: currentToken,
     signal: stop.signal,
-    report: (item) => report?.(item),
+    report: (item) => led?.report(item),
     onWaits: waits,
     waitedMs,
     end,
@@ -246,7 +246,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         clock();
       }
       questions.give(given);
-      ({ report, onWaits } = leading);
+      led = leading;
       const { signal } = leading;
       const left = Promise.withResolvers<void>();
       const leave = () => left.resolve();
@@ -255,8 +255,7 @@ export function startCall(callId: string, request: CallRequest, deps: CallDeps):
         return await nextEvent(signal, left.promise);
       } finally {
         signal.removeEventListener("abort", leave);
-        report = undefined;
-        onWaits = undefined;
+        if (led === leading) led = undefined;
       }
     },
     async close({ continues = false } = {}) {

@@ -92,6 +92,7 @@ describe("an answer", () => {
   test.each([
     ["whose connection broke", ["cut"], 2],
     ["that a balancer had nobody for, twice", [503, 502], 3],
+    ["that came too slowly, and then too soon", [408, 429], 3],
     ["that was taken, which nobody heard", ["cut when taken"], 2],
   ] as const)("%s is sent again, and counts once", async (_what, fates, times) => {
     becomes = [...fates];

@@ -41,6 +41,11 @@ describe("a response that is slightly wrong is read", () => {
     expect(read(text)).toStrictEqual({ jsonrpc: "2.0", id: 7, ...expected });
   });
 
+  test.each(["1.5", '"-32000"', "9007199254740993", "null"])("with an error whose code is %s", (code) => {
+    const text = `{"jsonrpc":"2.0","id":7,"error":{"code":${code},"message":"boom"}}`;
+    expect(read(text)).toStrictEqual({ jsonrpc: "2.0", id: 7, error: { code: -32603, message: "boom" } });
+  });
+
   test("also in a batch", () => {
     expect(read('[{"id":7,"result":{"content":[]}}]')).toStrictEqual([{ jsonrpc: "2.0", id: 7, result: { content: [] } }]);
   });

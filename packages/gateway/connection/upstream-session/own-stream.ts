@@ -72,7 +72,9 @@ export function watchOwnStream(fetch: FetchLike, { owner, isSse, listens }: Watc
       }
       if (!isBegun) triesLeft = 1;
       isBegun = true;
-      if (!isSse && !listens && !new Headers(init.headers).has("mcp-session-id")) {
+      const headers = new Headers(init.headers);
+      // What is resumed is the stream of a request.
+      if (!isSse && !listens && !headers.has("mcp-session-id") && !headers.has("last-event-id")) {
         resolve("none");
         triesLeft = 0;
         cutIfAwaited();
