@@ -371,6 +371,21 @@ describe("a blocking call", () => {
     expect((await services.store.load(taskId))?.status).toBe("cancelled");
   });
 
+  test("that its client cancels while it is being created ends without a response, and so does its task", async () => {
+    const { a, b, services, sessions } = await twoFronts();
+    const client = await openSession(a);
+    const note = sessions.noteCall.bind(sessions);
+    let taskId = "";
+    vi.spyOn(sessions, "noteCall").mockImplementationOnce(async (...noting) => {
+      taskId = noting[2];
+      await client.post(b, { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "early" } });
+      return await note(...noting);
+    });
+    expect((await client.request(a, "tools/call", { name: "greet", arguments: {} }, "early")).messages).toEqual([]);
+    await until(async () => (await services.store.load(taskId))?.status === "cancelled");
+    await until(async () => (await sessions.calls(client.sessionId)).size === 0);
+  });
+
   test("keeps 200 characters of the client's reason for its cancellation", async () => {
     const { a, services } = await twoFronts({ times: { resumableAfterMs: 0 } });
     const client = await openSession(a);

@@ -598,6 +598,23 @@ describe("a session's own stream", () => {
     expect((await own.next()).method).toMatch("list_changed");
   });
 
+  test("asks no question twice, also if it lost sight of the task in between and follows it again", async () => {
+    const { a, services, sessions } = await twoFronts({ times: { keepAliveMs: 5, taskGraceMs: 0 } });
+    const client = await openSession(a);
+    const own = await client.listen(a);
+    const taskId = await createdTask(client, a);
+    await until(async () => (await own.next()).method === "elicitation/create");
+    const load = vi.spyOn(services.store, "load").mockResolvedValueOnce(undefined);
+    await until(async () => (await sessions.interests(client.sessionId)).taskIds.length === 0);
+    await sessions.follow(client.sessionId, taskId, 10);
+    load.mockClear();
+    await until(() => load.mock.calls.filter(([id]) => id === taskId).length > 2);
+    await services.clock.idle();
+    const events = own.text.split("\n\n").filter((text) => text.includes("elicitation/create"));
+    expect(events).toHaveLength(1);
+    own.close();
+  });
+
   test("follows a task no longer that has ended, or that has expired", async () => {
     const { a, b, services, sessions } = await twoFronts();
     const client = await openSession(a);

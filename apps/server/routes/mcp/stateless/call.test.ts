@@ -161,6 +161,19 @@ describe("a client without tasks", () => {
     expect(third.result).toMatchObject({ content: [{ text: "Alice likes blue" }] });
   });
 
+  test("answers with a requestState only what it was asked with that: a retry that comes late does not answer the next question", async () => {
+    const { here, there } = await twoFronts();
+    const call = { name: "interview", arguments: {} };
+    const { requestState } = (await rpc(here, "tools/call", call, plain)).result!;
+    const asked = await rpc(here, "tools/call", { ...call, requestState, inputResponses: { name: alice } }, plain);
+    const guess = { name: alice, color: { action: "accept", content: { color: "none that anyone was asked for" } } };
+    const again = await rpc(there, "tools/call", { ...call, requestState, inputResponses: guess }, plain);
+    expect(Object.keys(again.result!["inputRequests"]!)).toEqual(["color"]);
+    const color = { action: "accept", content: { color: "blue" } };
+    const last = { ...call, requestState: asked.result!["requestState"], inputResponses: { color } };
+    expect((await rpc(here, "tools/call", last, plain)).result).toMatchObject({ content: [{ text: "Alice likes blue" }] });
+  });
+
   test("is asked again for missing answers, and the others are kept", async () => {
     const { here } = await twoFronts();
     const call = { name: "approve", arguments: {} };

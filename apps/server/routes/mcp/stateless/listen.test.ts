@@ -1,8 +1,8 @@
 import { connect } from "node:net";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
 import { post, rpc, stream, type Stream } from "../../../client.fixture.ts";
-import { deploy, type Deploy, type Deployment, type Front } from "../../../deployment.fixture.ts";
+import { deploy, type Deploy, type Deployment, type Front, holdNext } from "../../../deployment.fixture.ts";
 import { offered } from "../../../tools.fixture.ts";
 
 const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
@@ -151,6 +151,20 @@ describe("a listen stream", () => {
     other.close();
   });
 
+  test("reads no task for what its other streams tell each other", async () => {
+    const { here, there, services } = await twoFronts();
+    const taskId = await task(here);
+    const open = await listen(there, { taskIds: [taskId], toolsListChanged: true });
+    await followTo(open, "input_required");
+    await services.clock.idle();
+    const load = vi.spyOn(services.store, "load");
+    await services.wakeUps.tell(taskId, { type: "replied", requestId: "1" });
+    await rpc(here, "tools/call", { name: "announce", arguments: {} });
+    expect((await open.next()).method).toBe("notifications/tools/list_changed");
+    expect(load.mock.calls.filter(([id]) => id === taskId)).toEqual([]);
+    open.close();
+  });
+
   test("reports each state once, however often it is woken", async () => {
     const { here, there, services } = await twoFronts();
     const taskId = await task(here);
@@ -180,6 +194,22 @@ describe("a listen stream", () => {
       result: { resultType: "complete", _meta: { [SUBSCRIPTION]: end.id } },
     });
     expect(await open.rest()).toEqual([]);
+    await closed;
+  });
+
+  test("that is still being opened when the front end is shut down ends with its result, too", async () => {
+    const { here, services } = await twoFronts();
+    const taskId = await task(here);
+    const reading = holdNext(services.store, "summaries");
+    const opening = listen(here, { taskIds: [taskId], toolsListChanged: true });
+    await until(() => reading.awaited);
+    const other = await listen(here, { toolsListChanged: true });
+    const closed = here.app.close();
+    // By now, streams are told to end.
+    await other.rest();
+    reading.resolve();
+    const open = await opening;
+    expect((await open.rest()).at(-1)).toMatchObject({ result: { resultType: "complete" } });
     await closed;
   });
 
