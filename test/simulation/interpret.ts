@@ -273,7 +273,7 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
         );
       }
       case "retry":
-        return await retried(node.times, (time) => item(node.body, child(frame, `t${time}`)));
+        return retried(node.times, (time) => item(node.body, child(frame, `t${time}`)));
       case "pages": {
         for await (const page of pages(node, frame)) {
           frame.data = mix(frame.data, page.data);
@@ -295,8 +295,9 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
       case "loop":
         for (let time = 0; time < node.times; time += 1) await next(node.body, frame, `r${time}`);
         return frame.data;
+      // A function that returns the promise of another one leaves without any hook telling of it.
       case "call":
-        return await run(node.body, child(frame, "c"));
+        return run(node.body, child(frame, "c"));
       case "branch": {
         const key = node.each ? `${node.key}${frame.suffix}` : keyOf(node.key, frame);
         return await effects.branch(key, async () => await run(node.body, child(frame, "b", { branch: frame.path })));

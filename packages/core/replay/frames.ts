@@ -63,13 +63,20 @@ export function codeOf(site: CallSite): string {
   return `${site.getScriptNameOrSourceURL()}:${site.getEnclosingLineNumber()}:${site.getEnclosingColumnNumber()}`;
 }
 
-const DEPTH_MAX = 100;
+/** Of a deeper stack it is not known what lies below. Longer chains of functions that await one another do not matter. */
+const DEPTH_MAX = 1_000;
+
+/** The functions that are running, the innermost first, without those that await them. Undefined if there are too many. */
+export function stack(below: (...given: never[]) => unknown): readonly CallSite[] | undefined {
+  const sites = frames(DEPTH_MAX, below);
+  const running = sites.filter((site) => !site.isAsync());
+  return running.length < DEPTH_MAX ? running : undefined;
+}
 
 /** The places in Node.js from which the running code was called: `""` for code that V8 has called from nowhere. Undefined if it lies too deep. */
 export function calledFrom(below: (...given: never[]) => unknown): string | undefined {
-  const sites = frames(DEPTH_MAX, below);
-  if (sites.length === DEPTH_MAX) return undefined;
-  const called = sites.filter((site) => !site.isAsync());
+  const called = stack(below);
+  if (!called) return undefined;
   const inNode = called.slice(called.findLastIndex((site) => !isOfNode(site)) + 1);
   return inNode.map((site) => `${site.getScriptNameOrSourceURL()}:${site.getPosition()}`).join(" ");
 }

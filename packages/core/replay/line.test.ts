@@ -225,6 +225,25 @@ const ONE_AFTER_ANOTHER: readonly (readonly [string, Handler])[] = [
     },
   ],
   [
+    "an async generator that reads and saves once the loop is left",
+    async ({ read, save }) => {
+      const done: string[] = [];
+      async function* some() {
+        try {
+          yield* ["a", "b", "f"];
+        } finally {
+          await read("c");
+          done.push(await save("c"));
+        }
+      }
+      for await (const item of some()) {
+        done.push(await save(await read(item)));
+        if (item === "b") break;
+      }
+      return done;
+    },
+  ],
+  [
     "Array.fromAsync with a callback that reads and saves",
     async ({ read, save }) =>
       await Array.fromAsync(ITEMS, async (item) => {
@@ -321,6 +340,50 @@ const ONE_AFTER_ANOTHER: readonly (readonly [string, Handler])[] = [
       };
       const done: string[] = [];
       for (const item of ITEMS) done.push(await outer(item));
+      return done;
+    },
+  ],
+  [
+    "a recursion that ends with a promise which it does not await",
+    async ({ read, save }) => {
+      const upTo = async (count: number): Promise<string[]> => {
+        const item = ITEMS[count - 1];
+        if (item === undefined) return read("a").then(() => []);
+        const before = await upTo(count - 1);
+        await read(item);
+        return [...before, await save(item)];
+      };
+      return await upTo(ITEMS.length);
+    },
+  ],
+  [
+    "a function that begins itself for what comes next, and reads before it awaits that",
+    async ({ read, save }) => {
+      const load = async (item: string, isAhead: boolean): Promise<string> => {
+        if (isAhead) return read(item);
+        const ahead = load("f", true);
+        await read(item);
+        const done = await save(item);
+        await ahead;
+        return done;
+      };
+      const done: string[] = [];
+      for (const item of ITEMS) done.push(await load(item, false));
+      return done;
+    },
+  ],
+  [
+    "a reaction that begins something else before it saves",
+    async ({ read, save }) => {
+      const begin = async (item: string) => read(item);
+      const done: string[] = [];
+      for (const item of ITEMS)
+        done.push(
+          await read(item).then(() => {
+            void begin(item);
+            return save(item);
+          }),
+        );
       return done;
     },
   ],
@@ -441,6 +504,54 @@ const ITEM_BY_ITEM: readonly (readonly [string, Handler, readonly unknown[], Rea
     },
     saved(...ITEMS),
     BY_ITEM,
+  ],
+  [
+    "reactions that begin to read for the next item before they save",
+    async ({ read, save }) => {
+      const begun = new Map<string, Promise<string>>();
+      const load = async (item: string) => read(item);
+      const ahead = (item: string) => {
+        const reading = begun.get(item) ?? load(item);
+        begun.set(item, reading);
+        return reading;
+      };
+      return await Promise.all(
+        ITEMS.map((item, index) =>
+          read(item)
+            .then(() => ahead(item))
+            .then(() => {
+              void ahead(ITEMS[index + 1] ?? "f");
+              return save(item);
+            }),
+        ),
+      );
+    },
+    saved(...ITEMS),
+    BY_ITEM,
+  ],
+  [
+    "functions of which some return what a helper does, and others call at once",
+    async ({ read, save }) => {
+      const later = async (item: string) => await save(await read(item));
+      return await Promise.all(["a", "b", "c", "d"].map(async (item) => (position(item) % 2 === 0 ? later(item) : save(item))));
+    },
+    saved("a", "b", "c", "d"),
+    { a: "0-task.save~0", b: "0-task.save", c: "0-task.save~2", d: "0-task.save#2" },
+  ],
+  [
+    "an item beside an Array.fromAsync that was begun before it",
+    async ({ read, save }) => {
+      const [, done] = await Promise.all([
+        Array.fromAsync(ITEMS, (item) => read(item)),
+        (async () => {
+          await read("f");
+          return await save("a");
+        })(),
+      ]);
+      return [done];
+    },
+    saved("a"),
+    { a: "0-task.save~1" },
   ],
   ["callbacks of then", async ({ read, save }) => await Promise.all(ITEMS.map((item) => read(item).then(save))), saved(...ITEMS), BY_ITEM],
   [
@@ -1739,6 +1850,18 @@ const AWAITED_LATER: Readonly<Record<string, (effects: Effects) => Promise<unkno
     const logged = step("log", () => "logged");
     await step("other", () => 1);
     return await logged;
+  },
+  "after a call of the same function that is under way": async ({ step }) => {
+    const log = async (isFirst: boolean): Promise<unknown> => {
+      if (isFirst) return wait(1);
+      const first = log(true);
+      const logged = step("log", () => "logged");
+      await step("second", () => 2);
+      await first;
+      return await logged;
+    };
+    await step("look", () => 1);
+    return await log(false);
   },
   "with others of a loop": async ({ step }) => {
     const logged = [];

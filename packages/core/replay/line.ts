@@ -43,7 +43,7 @@ import {
   type Segment,
 } from "./promise-marks.ts";
 import { find, follow, leave, runAs, running, unfollow } from "./running-code.ts";
-import { callingItself, collections, innermost } from "./tracing.ts";
+import { callers, collections, NOBODY } from "./tracing.ts";
 
 export interface Line {
   readonly isTraced: boolean;
@@ -280,18 +280,17 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
     const isOutside = segment.isOutside || execution.isUntold;
     // The first code of a branch is on its line, also if other code runs it. It may have called before.
     const first = entering.at(-1);
-    const running = execution.running.map(({ promise }) => promise);
     // Nobody is told what Array.fromAsync awaits.
     const mayBeLeft = line.gates.size > 0 && !execution.collection;
+    const { innermost: started, itself } = isTraced ? callers(execution, mayBeLeft) : NOBODY;
+    const running = execution.running.map(({ promise }) => promise);
     const waiting = Marked.of(owner)?.opens ? undefined : owner;
-    const itself = mayBeLeft && isTraced ? callingItself(execution) : undefined;
     const leftBy = (way: string | undefined) => (promise: object) => {
       const root = line.roots.get(branch)?.promise;
       const isOwn = [promise, itself].some((each) => each && leadsTo(waiting, root, way, each));
       return !isOwn && [...line.gates].some((gate) => !leadsTo(undefined, root, "", gate));
     };
     if (isOutside && shared.has(branch)) return { ...UNKNOWN, seen, running, owner };
-    const started = isTraced ? innermost(execution) : undefined;
     const startedWay = () => {
       const root = line.roots.get(branch);
       return root && started ? wayTo(root.promise, started) : undefined;

@@ -1,6 +1,6 @@
 /** What each function of a traced line awaits (L4). A promise hook does not say who awaits; the frames that are running by then do. */
 import { isOfAuthor } from "./call-site.ts";
-import { calledFrom, codeOf, frames, isBuiltin, isOfNode, nameOf } from "./frames.ts";
+import { calledFrom, type CallSite, codeOf, frames, isBuiltin, isOfNode, nameOf, stack } from "./frames.ts";
 import { block, type Execution, executionOf, type LineState, type Mark, Marked, nextId } from "./promise-marks.ts";
 
 const COMBINATORS: ReadonlySet<string> = new Set(["all", "allSettled", "any", "race"]);
@@ -28,7 +28,7 @@ export function noteGate(promise: object, mark: Mark, gate: "own" | "foreign"): 
 /** As `new Promise((resolve, reject) => void work().then(resolve, reject))`. No hook says that the function which is given to it has ended; the stack does. */
 function noteServed({ made }: Execution, mark: Mark, below: (...given: never[]) => unknown): void {
   if (made.length === 0) return;
-  if (frames(FRAMES_MAX, below).some((site) => isBuiltin(site) && !site.isAsync() && nameOf(site) === CONSTRUCTOR)) mark.serves = made;
+  if (stack(below)?.some((site) => isBuiltin(site) && nameOf(site) === CONSTRUCTOR)) mark.serves = made;
 }
 
 /** It waits for a promise after all. */
@@ -76,14 +76,17 @@ export function trace(execution: Execution, promise: object, mark: Mark, below: 
     if (caller !== undefined && GENERATOR.has(caller)) noteBeginning(code, Number.NEGATIVE_INFINITY);
     if (!isOfV8 && !isBeginning(code, top.getPosition())) return;
     const outer = running.at(-1)?.promise;
-    if (outer && collections.has(outer)) block(outer, promise);
+    if (outer && collections.has(outer) && (outer === execution.collection || caller === COLLECTING)) block(outer, promise);
     noteServed(execution, mark, below);
+    if (!isOfV8 && running.some((each) => each.code === code)) dropReturned(execution, code, codesOf(stack(below)?.slice(1)));
     running.push({ code, promise });
     const { of } = execution.segment;
     of.begun.add(promise);
     if (isOfV8 && code === COLLECTING) collections.set(promise, { of, flow: of.scope.get() });
     return;
   }
+  const last = running.findLastIndex((each) => each.code === code);
+  if (running.findIndex((each) => each.code === code) < last) dropReturned(execution, code, codesOf(stack(below)));
   const exact = running.findLastIndex((each) => each.code === code);
   // With `yield*`, `next` is called of what the generator delegates to as well, and the generator awaits that.
   const index = exact === -1 ? running.findLastIndex((each) => GENERATOR.has(each.code) && each.promise !== parent) : exact;
@@ -135,25 +138,49 @@ function noteBeginning(code: string, position: number): void {
   beginnings.set(code, position);
 }
 
-/** Deeper calls count as made by the function that runs innermost. */
-const FRAMES_MAX = 50;
+// ── the functions that are running ───────────────────────────────────────────────────────────────────────────────
 
-/** The promise of the innermost function that runs, or of the code that runs it. */
-export function innermost({ running, owner }: Execution): object | undefined {
-  if (running.length <= 1) return running[0]?.promise ?? owner;
-  for (const site of frames(FRAMES_MAX, innermost)) {
-    const code = codeOf(site);
-    const found = running.findLast((each) => each.code === code);
-    if (found) return found.promise;
-  }
-  return owner;
+function codesOf(sites: readonly CallSite[] | undefined): readonly string[] {
+  return sites?.map(codeOf) ?? [];
 }
 
-/** The promise of the function that calls by itself, and not by one that it may have been given. */
-export function callingItself({ running }: Execution): object | undefined {
-  const site = frames(FRAMES_MAX, callingItself).find((each) => isOfAuthor(each.getScriptNameOrSourceURL() ?? ""));
-  const code = site && codeOf(site);
-  return running.findLast((each) => each.code === code)?.promise;
+/**
+ * Drops calls of a function that have returned. No hook tells of one that has returned a promise without awaiting it, but it is no longer on the stack:
+ * of several calls, the outermost ones are.
+ */
+function dropReturned({ running, collection }: Execution, code: string, onStack: readonly string[]): void {
+  let left = onStack.filter((each) => each === code).length;
+  const kept = running.filter((each) => {
+    if (each.code !== code || each.promise === collection) return true;
+    left -= 1;
+    return left >= 0;
+  });
+  running.splice(0, running.length, ...kept);
+}
+
+/** Who calls: by promises of functions. */
+export interface Callers {
+  /** The innermost function that runs, or the code that runs it. */
+  readonly innermost: object | undefined;
+  /** The function that calls by itself, and not by one that it may have been given. */
+  readonly itself: object | undefined;
+}
+
+export const NOBODY: Callers = { innermost: undefined, itself: undefined };
+
+/** `isItselfNeeded`: it takes the stack, which the other one alone mostly does not. */
+export function callers(execution: Execution, isItselfNeeded: boolean): Callers {
+  const { running, owner } = execution;
+  const isOwnerAlone = running.every(({ promise }) => promise === owner);
+  if (running.length === 0 || (isOwnerAlone && !isItselfNeeded)) return { innermost: owner, itself: undefined };
+  const sites = stack(callers);
+  if (!sites) return NOBODY;
+  const codes = codesOf(sites);
+  // The call of `next` that runs a generator may not be on the stack.
+  for (const code of new Set(running.map((each) => each.code))) if (!GENERATOR.has(code)) dropReturned(execution, code, codes);
+  const called = (code: string | undefined) => running.findLast((each) => each.code === code)?.promise;
+  const own = sites.findIndex((site) => isOfAuthor(site.getScriptNameOrSourceURL() ?? ""));
+  return { innermost: called(codes.find(called)) ?? owner, itself: called(codes[own]) };
 }
 
 // ── Array.fromAsync ──────────────────────────────────────────────────────────────────────────────────────────────
