@@ -22,9 +22,14 @@ export interface ProxyOptions {
   readonly serves?: (index: number) => boolean;
   /** Added to every request, such as the token of a client that knows none. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Sees what a front end answers, as it passes. */
+  readonly onChunk?: (index: number, chunk: Buffer) => void;
 }
 
-export async function startProxy(targets: readonly string[], { serves = () => true, headers = {} }: ProxyOptions = {}): Promise<Proxy> {
+export async function startProxy(
+  targets: readonly string[],
+  { serves = () => true, headers = {}, onChunk }: ProxyOptions = {},
+): Promise<Proxy> {
   const agent = new Agent({ keepAlive: true });
   const counts = targets.map(() => 0);
   let turn = 0;
@@ -41,7 +46,7 @@ export async function startProxy(targets: readonly string[], { serves = () => tr
     const index = next();
     counts[index]! += 1;
     if (incoming.method === "GET") gets += 1;
-    forward(incoming, outgoing, { target: new URL(targets[index]!), agent, added: headers });
+    forward(incoming, outgoing, { target: new URL(targets[index]!), agent, added: headers, onChunk: (chunk) => onChunk?.(index, chunk) });
   });
   // Streams of clients may be silent for as long as they like.
   server.requestTimeout = 0;
@@ -78,16 +83,17 @@ interface Forwarding {
   readonly target: URL;
   readonly agent: Agent;
   readonly added: Readonly<Record<string, string>>;
+  readonly onChunk: (chunk: Buffer) => void;
 }
 
-function forward(incoming: IncomingMessage, outgoing: ServerResponse, { target, agent, added }: Forwarding): void {
+function forward(incoming: IncomingMessage, outgoing: ServerResponse, { target, agent, added, onChunk }: Forwarding): void {
   const { method, url: path } = incoming;
   const headers = { ...incoming.headers, ...added };
   const onward = request({ agent, hostname: target.hostname, port: target.port, method, path, headers });
   onward.on("response", (response) => {
     outgoing.writeHead(response.statusCode ?? 502, response.headers);
     outgoing.flushHeaders();
-    response.pipe(outgoing);
+    response.on("data", onChunk).pipe(outgoing);
     // A front end that dies in the middle must look like it to the client.
     response.on("error", () => outgoing.destroy());
     response.on("aborted", () => outgoing.destroy());

@@ -2,12 +2,12 @@
 import { createMCPClient, ElicitationRequestSchema } from "@ai-sdk/mcp";
 import { type Call, failedWith, type Question, type Told, toldBy } from "../dialect.ts";
 
-export async function callByAiSdk({ url, tool, respond }: Pick<Call, "url" | "tool" | "respond">): Promise<Told> {
+export async function callByAiSdk({ url, tool, args, respond }: Pick<Call, "url" | "tool" | "args" | "respond">): Promise<Told> {
   const client = await createMCPClient({ transport: { type: "http", url }, capabilities: { elicitation: { form: {} } } as never });
   try {
     client.onElicitationRequest(ElicitationRequestSchema, async ({ params }) => (await respond(params as Question)) as never);
     const tools = await client.tools();
-    const called = tools[tool]?.execute({}, { toolCallId: "1", messages: [], context: {} } as never);
+    const called = tools[tool]?.execute(args, { toolCallId: "1", messages: [], context: {} } as never);
     return await Promise.resolve(called as Promise<object>).then(toldBy, failedWith);
   } finally {
     await client.close();
