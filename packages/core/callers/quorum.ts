@@ -14,7 +14,7 @@
  */
 import { canonicalJson } from "../values/canonical-json.ts";
 import { assuranceOf, type Caller, personOf } from "./caller.ts";
-import type { Acceptance, Ask, CallFacts, JsonObject, Open, Participant, Task } from "../task.ts";
+import type { Acceptance, Ask, CallFacts, JsonObject, Open, Participant } from "../task.ts";
 
 /** Maximum number of people that an ask can require. Each answer is kept until the last one arrives. */
 export const QUORUM_MAX = 20;
@@ -92,7 +92,7 @@ export function acceptancesSoFar(ask: Open): QuorumSoFar | undefined {
 }
 
 /** The ask as a caller may see it: how many have accepted, without their answers. */
-export function tallied(caller: Caller, { call }: Pick<Task, "call">, ask: Ask): Ask {
+export function tallied(caller: Caller, { call }: { readonly call: Owner }, ask: Ask): Ask {
   if (ask.audience?.quorum === undefined) return ask;
   const { accepted, ...shown } = ask;
   return { ...shown, tally: { accepted: accepted?.acceptances.length ?? 0, mine: hasAccepted(caller, call, ask) } };

@@ -45,7 +45,11 @@ export interface Written {
 }
 
 /** The claim that runs, of somebody whom the ask still waits for. */
-export function claimOf({ thread, accepted }: Pick<Ask, "thread" | "accepted">, owner: CallFacts, nowMs: number): ThreadClaim | undefined {
+export function claimOf(
+  { thread, accepted }: Pick<Ask, "thread" | "accepted">,
+  owner: Pick<CallFacts, "principal" | "person">,
+  nowMs: number,
+): ThreadClaim | undefined {
   const claim = thread?.claim;
   if (!claim || claim.untilMs <= nowMs) return undefined;
   const hasAnswered = ({ by, person }: Pick<Acceptance, "by" | "person">) =>

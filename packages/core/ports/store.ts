@@ -50,8 +50,8 @@ export interface TaskStore {
   load(taskId: string): Promise<Task | undefined>;
 
   /**
-   * Returns open asks as `load` would, in the given order, each with the facts of its task and nothing else that the task holds; undefined for what is
-   * not open, cannot be read, or is shown for a child.
+   * Returns open asks in the given order, each with who called what, and without what a list does not show: refused answers, agreed visits, anything
+   * else of its task. Undefined for what is not open, cannot be read, or is shown for a child.
    */
   openAsks(places: readonly Pick<AskPlace, "taskId" | "key">[]): Promise<readonly (OpenAsk | undefined)[]>;
 
@@ -244,9 +244,12 @@ export interface TaskStore {
 
 /** What decides who may answer an ask, and what a list shows of it. */
 export interface OpenAsk {
-  readonly call: CallFacts;
+  readonly call: AskingCall;
   readonly ask: Ask;
 }
+
+/** What does not change while the task is there. */
+export type AskingCall = Omit<CallFacts, "retentionMs" | "version" | "parent">;
 
 /** An idempotency key: at most one task exists for it at a time. The task's id is drawn for the key (`Ids.taskId`). */
 export interface Once {

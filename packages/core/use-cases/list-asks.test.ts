@@ -6,6 +6,7 @@ import { answerTask } from "./answer-task.ts";
 import { alice, anAsk, bob, HOUR, inMemory, NOW_MS } from "./in-memory.fixture.ts";
 import { ASK_SUMMARY_CHARS, countAsks, listAsks } from "./list-asks.ts";
 import { readAsk } from "./read-ask.ts";
+import { snoozeAsk } from "./snooze-ask.ts";
 
 const finance = { to: { groups: ["finance"] } };
 const frida = callerNamed("frida", { groups: ["finance"] });
@@ -179,6 +180,33 @@ describe("a list of asks", () => {
     expect(first.asks).toStrictEqual([]);
     expect(second.asks.map(({ key }) => key)).toStrictEqual(["rare"]);
     expect(await countAsks(services, { caller: frida })).toStrictEqual({ count: 100, isMore: true });
+  });
+
+  test("reads little more than it shows, each place once, whatever is put aside", async () => {
+    const { services, put } = inMemory();
+    const asks = Array.from({ length: 300 }, (_, index) => anAsk(`k${index}`, { audience: finance, askedAtMs: NOW_MS + index }));
+    const taskId = await put(asks);
+    for (const { key } of asks.slice(0, 40)) await snoozeAsk(services, { caller: frida, taskId, key, untilMs: NOW_MS + 60_000 });
+    const read: string[][] = [];
+    const { store } = services;
+    const counted = {
+      ...services,
+      store: {
+        ...store,
+        openAsks: (places: Parameters<typeof store.openAsks>[0]) => (read.push(places.map(({ key }) => key)), store.openAsks(places)),
+      },
+    };
+    const looks = async (list: Omit<Parameters<typeof listAsks>[1], "caller">) => {
+      read.length = 0;
+      const shown = (await listAsks(counted, { caller: frida, ...list })).asks.length;
+      expect(new Set(read.flat()).size).toBe(read.flat().length);
+      return [shown, ...read.map(({ length }) => length)];
+    };
+    expect(await looks({ limit: 50 })).toStrictEqual([50, 51, 40]);
+    expect(await looks({ limit: 50, order: "newest" })).toStrictEqual([50, 51]);
+    expect(await looks({ limit: 100 })).toStrictEqual([100, 101, 40]);
+    expect(await looks({ limit: 50, filter: { snoozed: "only" } })).toStrictEqual([40, 40]);
+    expect(await looks({ limit: 50, filter: { called: "none" } })).toStrictEqual([0, 51, 128, 121]);
   });
 
   test("leaves out what the caller has accepted while others are missing", async () => {

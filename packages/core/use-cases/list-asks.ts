@@ -32,7 +32,7 @@ import type {
 } from "../task.ts";
 import { invalidCursor } from "../task/invalid-cursor.ts";
 import type { Snooze } from "../ports/snoozes.ts";
-import type { OpenAsk } from "../ports/store.ts";
+import type { AskingCall, OpenAsk } from "../ports/store.ts";
 import type { Services } from "./services.ts";
 import { type SnoozeOf, snoozesOf } from "./snoozes-of.ts";
 
@@ -47,7 +47,7 @@ export interface Named {
 /** Who made a call, for those whom it asks. The other members are absent for callers of earlier versions. */
 export interface Owner extends Named, CallerNames {}
 
-export function ownerOf(caller: Caller, call: CallFacts): Owner {
+export function ownerOf(caller: Caller, call: Pick<CallFacts, "principal" | "tenant" | "caller">): Owner {
   return { principal: call.principal, ...call.caller, isCaller: owns(caller, call) };
 }
 
@@ -147,7 +147,10 @@ export interface AskedPage {
 const LOOKED_MAX = 500;
 /** Entries of the index that are read at once. */
 const PORTION_MIN = 16;
-const PORTION_MAX = 64;
+const PORTION_MAX = 128;
+/** For a person of many names: the index merges an entry for each of them at worst. */
+const PORTION_OF_MANY_MAX = 64;
+const MANY_NAMES = 64;
 /** How many of the caller's own tasks are examined, the newest. */
 export const OWN_TASKS_MAX = 1_000;
 
@@ -171,10 +174,13 @@ export async function listAsks(
   const read = readerOf(store, caller, { nowMs: clock.now(), snoozeOf: snoozed.of });
   const own = isSnoozed ? await placesOf(snoozed.all, read, order) : owned;
   const asks: AskSummary[] = [];
+  const portionMax = names.length > MANY_NAMES ? PORTION_OF_MANY_MAX : PORTION_MAX;
+  // A list passes over it once, and then over no more.
+  const aside = filter.snoozed === undefined ? snoozed.all.length : 0;
   let isRead = names.length === 0 || isSnoozed;
   for (let looked = 0; looked < LOOKED_MAX;) {
     const from = after;
-    const portion = portionFor(limit + 1 - asks.length, { looked, shown: asks.length });
+    const portion = Math.min(portionMax, portionFor(limit + 1 - asks.length, { looked, shown: asks.length, aside }));
     const found = isRead ? [] : await store.asked({ ...tenant, names, order, limit: portion, ...(from && { after: from }) });
     const last = found.at(-1);
     const isCut = last?.isElsewhere === true;
@@ -201,10 +207,17 @@ export async function listAsks(
   return after ? { asks, nextCursor: formatCursor(order, after) } : { asks };
 }
 
+interface SoFar {
+  readonly looked: number;
+  readonly shown: number;
+  readonly aside: number;
+}
+
 /** As many as the rest of the page is likely to need, by how many of those before were shown. */
-function portionFor(missing: number, { looked, shown }: { readonly looked: number; readonly shown: number }): number {
-  const likely = Math.ceil((missing * Math.max(looked, 1)) / Math.max(shown, 1));
-  return Math.min(PORTION_MAX, Math.max(PORTION_MIN, looked === 0 ? missing : likely));
+function portionFor(missing: number, { looked, shown, aside }: SoFar): number {
+  if (looked === 0) return Math.max(PORTION_MIN, missing);
+  const passed = Math.min(aside, looked - shown);
+  return Math.max(PORTION_MIN, Math.ceil((missing * Math.max(looked - passed, 1)) / Math.max(shown, 1)));
 }
 
 /** How many asks a list would show. `isMore`: at least so many; the rest is not counted. */
@@ -286,7 +299,7 @@ function matches({ called, owner, askedAtMs, deadlineMs, priority, snoozedUntilM
   return filter.deadlineBeforeMs === undefined || deadlineMs < filter.deadlineBeforeMs;
 }
 
-export function summaryOfAsk(caller: Caller, task: Pick<Task, "id" | "call">, ask: Ask, nowMs: number): AskSummary {
+export function summaryOfAsk(caller: Caller, task: Pick<Task, "id"> & { readonly call: AskingCall }, ask: Ask, nowMs: number): AskSummary {
   const { key, request, askedAtMs, deadlineMs, onTimeout, audience } = ask;
   const { kind } = task.call;
   const { tally } = tallied(caller, task, ask);

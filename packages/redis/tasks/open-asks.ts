@@ -1,11 +1,11 @@
 /** Open asks by their places, as lists show them: a script for many, which leaves out what else their tasks hold. */
-import type { OpenAsk, Task, TaskStore } from "@parley/core";
+import type { OpenAsk, TaskStore } from "@parley/core";
 import type { Redis } from "ioredis";
 import { type Keys, partitionOf } from "../keys.ts";
 import type { Encoding } from "../scripts/encoding.ts";
 import { loadScripts } from "../scripts/load-scripts.ts";
 import type { Summaries } from "./summaries.ts";
-import { ASK_FIELDS, askFields, type Fields, OPEN_ASK_FIELDS } from "./task-hash.ts";
+import { LISTED_FIELDS, type unpackListed } from "./task-hash.ts";
 
 /** Asks that one script reads: half a millisecond of Redis if they are short. */
 const READ_TOGETHER = 64;
@@ -17,12 +17,12 @@ export interface OpenAsksOptions {
   readonly keys: Keys;
   readonly encoding: Encoding;
   readonly turn: Summaries["turn"];
-  /** The task with these of its fields; without asks if it cannot be read. */
-  readonly unpack: (taskId: string, fields: Fields) => Promise<Task | undefined>;
+  /** Undefined if it cannot be read. */
+  readonly unpack: (place: Place, values: Values) => Promise<OpenAsk | undefined>;
 }
 
 type Place = Parameters<OpenAsks>[0][number];
-type Values = readonly (string | null)[] | null;
+type Values = Parameters<typeof unpackListed>[2];
 
 export function createOpenAsks({ redis, keys, encoding, turn, unpack }: OpenAsksOptions): OpenAsks {
   const scripts = loadScripts(redis, { names: ["read"], folder: "asked/", keyCount: () => undefined, encoding });
@@ -30,18 +30,14 @@ export function createOpenAsks({ redis, keys, encoding, turn, unpack }: OpenAsks
   /** Of one partition. */
   async function read(places: readonly Place[]): Promise<readonly (OpenAsk | undefined)[]> {
     const hashes = places.map(({ taskId }) => keys.task(taskId)?.[0] ?? "");
-    const args = [OPEN_ASK_FIELDS.join(" "), ASK_FIELDS.join(" "), ...places.map(({ key }) => key)];
-    const rows = (await turn(() => scripts.read([hashes.length, ...hashes, ...args]))) as readonly Values[];
-    return await Promise.all(places.map((place, index) => openAsk(place, rows[index] ?? null)));
-  }
-
-  async function openAsk({ taskId, key }: Place, values: Values): Promise<OpenAsk | undefined> {
-    if (!values) return undefined;
-    const names = [...OPEN_ASK_FIELDS, ...askFields(key)];
-    const fields = Object.fromEntries(names.flatMap((name, index) => (typeof values[index] === "string" ? [[name, values[index]]] : [])));
-    const task = await unpack(taskId, fields);
-    const ask = task?.asks[0];
-    return task && ask && { call: task.call, ask };
+    const args = [LISTED_FIELDS.ofTask.join(" "), LISTED_FIELDS.ofAsk.join(" "), ...places.map(({ key }) => key)];
+    const rows = (await turn(() => scripts.read([hashes.length, ...hashes, ...args]))) as readonly (Values | null)[];
+    return await Promise.all(
+      places.map(async (place, index) => {
+        const values = rows[index];
+        return values ? await unpack(place, values) : undefined;
+      }),
+    );
   }
 
   return async (places) => {

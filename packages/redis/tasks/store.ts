@@ -81,6 +81,7 @@ import {
   shownAsks,
   unpackEntry,
   unpackLine,
+  unpackListed,
   unpackShown,
   unpackTask,
   unpackTaskAtWork,
@@ -180,7 +181,15 @@ export function createRedisStore({
     keys,
     encoding: codec.encoding,
     turn: summaries.turn,
-    unpack: async (taskId, fields) => unpacked(taskId, fields, await codec.access(taskId)),
+    async unpack({ taskId, key }, values) {
+      if ((await codec.access(taskId)) !== "open") return undefined;
+      try {
+        return unpackListed(codec.of(taskId), key, values);
+      } catch (error) {
+        damaged(taskId, error);
+        return undefined;
+      }
+    },
   });
   const ownAsked = createOwnAsked({ redis, keys, partitions, turn: summaries.turn, load });
 

@@ -28,6 +28,7 @@ import {
   type Membership,
   namesOfAudience,
   type Open,
+  type OpenAsk,
   type Page,
   type Outcome,
   ownOrders,
@@ -326,7 +327,7 @@ function unpackPlace(word: string): Pick<Entry, "place" | "withdrawn" | "arrived
   return { arrived: { atMs: Number(atMs), revision: Number(revision) } };
 }
 
-export type Fields = Readonly<Record<string, string>>;
+type Fields = Readonly<Record<string, string>>;
 
 /** The state, word by word. */
 interface State {
@@ -634,16 +635,28 @@ export function childrenBehind(fields: Fields): string[] {
   return Object.keys(fields).flatMap((field) => (field.startsWith(BEHIND) ? [field.slice(BEHIND.length)] : []));
 }
 
-/** What the fields of a hash begin with that hold an ask. */
-export const ASK_FIELDS = ["ask", "refused", "agreed", "accepted", "thread"] as const;
-
-/** Fields of a hash that hold its ask of that key. */
+/** Fields of a child's hash that hold its ask of that key. */
 export function askFields(key: string): string[] {
-  return ASK_FIELDS.map((field) => `${field}:${key}`);
+  return [`ask:${key}`, `refused:${key}`, `agreed:${key}`, `accepted:${key}`, `thread:${key}`];
 }
 
-/** Fields of a task without which none of its asks can be unpacked. */
-export const OPEN_ASK_FIELDS = ["call", "state", "version", "parent"] as const;
+/** What a list shows of an ask is in the first of these, and in the others with its key behind them and a colon. */
+export const LISTED_FIELDS = { ofTask: ["call"], ofAsk: ["ask", "accepted", "thread"] } as const;
+
+/** Of the values of these fields. Undefined if it is no question of the task itself. */
+export function unpackListed(
+  content: Content,
+  key: string,
+  [call, text, accepted, thread]: readonly [call: string, ask: string, accepted: string | null, thread: string | null],
+): OpenAsk | undefined {
+  if (text.startsWith(SHOWN)) return undefined;
+  const noted = { ...(accepted !== null && { [`accepted:${key}`]: accepted }), ...(thread !== null && { [`thread:${key}`]: thread }) };
+  const { ask } = unpackAsk(content, noted, { key, text });
+  if (!isQuestion(ask)) return undefined;
+  const { seed: _, membership: __, version: ___, caller: sealed, ...facts } = openFacts(content, call).facts;
+  const caller = sealed === undefined ? undefined : unpackCaller(content.openWord("caller", sealed));
+  return { call: { ...facts, ...(caller && { caller }) }, ask };
+}
 
 /** A child's ask as the root shows it; undefined if it is no longer open. */
 export function unpackShown(content: Content, { key, route, since }: ShownAsk, values: readonly (string | null)[]): Ask | undefined {

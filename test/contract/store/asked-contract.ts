@@ -325,10 +325,15 @@ export function asked({ store, newTaskId, taskIdOf, life, begin }: UnderTest): v
       const places = [{ taskId: other, key: "plain" }, ...keys.map((key) => ({ taskId, key })), { taskId: other, key: "plain" }];
       const found = await store.openAsks(places);
 
-      const theirAsk = { call: theirs.call, ask: theirs.asks[0] };
-      const own = keys.map((key) => ({ call: mine.call, ask: mine.asks.find((each) => each.key === key) }));
-      expect(own.every((each) => each.ask !== undefined)).toBe(true);
-      expect(found).toEqual([theirAsk, ...own, theirAsk]);
+      const listed = (task: typeof mine, key: string) => {
+        const { retentionMs: _, ...call } = task.call;
+        const { refused: __, agreed: ___, since: ____, ...shown } = task.asks.find((each) => each.key === key)!;
+        return { call, ask: shown };
+      };
+      const theirAsk = listed(theirs, "plain");
+      expect(found).toMatchObject([theirAsk, ...keys.map((key) => listed(mine, key)), theirAsk]);
+      expect(found[1]?.ask.thread?.comments).toBe(1);
+      expect(found[4]?.ask.accepted?.acceptances).toEqual(acceptances);
       for (const each of found) expect(each?.call).not.toHaveProperty("arguments");
     });
 

@@ -471,7 +471,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
     const listedAs = async (taskId: string) => (await store.summaries([taskId]))[0]?.status;
 
     test("is open at the root too, also in lists, as the child asks it, until it is answered at the child (I3)", async () => {
-      const { taskId, childId: id, link } = await asked("nights", "beds");
+      const { taskId, childId: id } = await asked("nights", "beds");
       const shown = await life.load(taskId);
       expect(shown).toMatchObject({
         status: "input_required",
@@ -487,7 +487,7 @@ export function calls({ store, life, begin, journalOf, newTaskId, partitions, ov
         { taskId, key: "hotel:nights" },
         { taskId: id, key: "nights" },
       ];
-      expect(await store.openAsks(places)).toMatchObject([undefined, { call: { parent: link }, ask: { key: "nights" } }]);
+      expect(await store.openAsks(places)).toMatchObject([undefined, { call: { name: "book_dinner" }, ask: { key: "nights" } }]);
 
       const refused = {
         taskId: id,

@@ -1,8 +1,8 @@
---[[ read.lua: reads open asks of one partition, each with the facts of its task and little else of it.
+--[[ read.lua: reads open asks of one partition, each with the facts of its call and what a list shows.
 
 KEYS  tasks  the hash of the task of each ask
 ARGV  fields of a task, apart by spaces, of which the first is its call, fields of an ask without their colon and its key, of which the first is the ask
-      itself, then the key of each ask
+      itself, then the key of each ask (task-hash.ts, LISTED_FIELDS)
 
 Returns for each ask the values of these fields; nil for one that is not open.
 
