@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { Caller } from "./caller.ts";
 import { callerNamed } from "./caller.fixture.ts";
-import { type Action, grantOwnerOf, may, seenByAsked, viewOf } from "./policy.ts";
+import { type Action, grantOwnerOf, may, maySeeEnd, seenByAsked, viewOf } from "./policy.ts";
 import type { Ask, Audience, Task } from "../task.ts";
+import type { EntryOutcome } from "../journal.ts";
+import type { SettledAsk } from "./open-asks.ts";
 
 const TENANTS = [undefined, "acme", "umbrella"] as const;
 
@@ -198,4 +200,37 @@ test.each([
   ["of those who are not told apart", { ...callerNamed("ada"), authenticatedBy: "nobody" } as Caller, undefined],
 ])("kept grants are those %s", (_, caller, owner) => {
   expect(grantOwnerOf(caller)).toEqual(owner);
+});
+
+const ANSWERED_BY_BOB: EntryOutcome = { type: "answer", answer: { action: "accept", content: {} }, by: "bob" };
+const ACCEPTED_BY_TWO: EntryOutcome = {
+  type: "answer",
+  answer: { action: "accept", content: {} },
+  accepted: [
+    { by: "eve", atMs: 1, content: {} },
+    { by: "bob", atMs: 2, content: {} },
+  ],
+};
+
+test.each<[who: string, caller: Caller, settled: Partial<SettledAsk>, may: boolean]>([
+  ["its task's owner", PEOPLE.owner, {}, true],
+  ["its task's owner in another tenant", { ...PEOPLE.owner, tenant: "acme" }, { outcome: ANSWERED_BY_BOB, wasAsked: true }, false],
+  ["who was asked", PEOPLE.named, { wasAsked: true }, true],
+  ["who was asked, in another tenant", { ...PEOPLE.named, tenant: "acme" }, { wasAsked: true }, false],
+  ["who answered, and would be asked no more", PEOPLE.named, { outcome: ANSWERED_BY_BOB }, true],
+  ["who answered, in another tenant", { ...PEOPLE.named, tenant: "acme" }, { outcome: ANSWERED_BY_BOB }, false],
+  ["who was not asked, where another answered", PEOPLE["in the group"], { outcome: ANSWERED_BY_BOB }, false],
+  ["the last of two who accepted", PEOPLE.named, { outcome: ACCEPTED_BY_TWO }, true],
+  ["the first of two who accepted", PEOPLE["in the group"], { outcome: ACCEPTED_BY_TWO }, true],
+  ["who was not asked, where two accepted", PEOPLE["of the same tenant"], { outcome: ACCEPTED_BY_TWO }, false],
+  ["who was not asked, where nobody answered in time", PEOPLE.named, { outcome: { type: "closed" } }, false],
+  ["who was not asked, where nobody knows the end any more", PEOPLE.named, {}, false],
+  [
+    "who is not told apart, and was asked by the name of all",
+    { ...PEOPLE.named, authenticatedBy: "nobody" },
+    { outcome: ANSWERED_BY_BOB, wasAsked: true },
+    false,
+  ],
+])("how an ask was settled may learn %s: %o", (_who, caller, settled, allowed) => {
+  expect(maySeeEnd(caller, task([]), { digest: "d", wasAsked: false, ...settled })).toBe(allowed);
 });
