@@ -90,6 +90,7 @@ interface Caller {
   readonly principal?: string;
   readonly session?: string;
   readonly capabilities?: ClientCapabilities;
+  readonly accessToken?: string;
   readonly upstream?: Upstream;
 }
 
@@ -146,6 +147,11 @@ test("another upstream has state of its own for the same caller", async () => {
   expect([await outcome(one), await outcome(one)]).toEqual(["1", "2"]);
   expect(await outcome(one, { upstream: theUpstream({ name: "other" }) })).toBe("1");
   expect(await outcome(one)).toBe("3");
+});
+
+test("a call with its caller's token has a session of its own: the state of the others would be reached with it", async () => {
+  const one = await aProcess();
+  expect([await outcome(one), await outcome(one, { accessToken: "t" }), await outcome(one)]).toEqual(["1", "1", "2"]);
 });
 
 test("what a call may be asked changes nothing: one session declares what its first call could", async () => {

@@ -14,7 +14,7 @@ import { type EndSignals, untilExpiry } from "../../../front-end/until-expiry.ts
 import { enterStream } from "../../../front-end/gate.ts";
 import { type ChangeReporter, Changes } from "../shared/changes.ts";
 import { reportDefect } from "../shared/defects.ts";
-import { type AskKeys, asksToSend, type LastRead, noteSent, reopenedAsks } from "./asks.ts";
+import { asksToSend, noteSent } from "./asks.ts";
 import type { StandaloneCursor } from "./event-ids.ts";
 import { holdStream, STANDALONE, type StreamHold } from "./hold-stream.ts";
 import type { SessionContext, SessionRoute } from "./session-route.ts";
@@ -35,7 +35,6 @@ interface FollowedTask {
   isKnown: boolean;
   /** The last reported state, as far as clients can tell states apart. Undefined before the first report. */
   reported: string | undefined;
-  lastRead: LastRead | undefined;
   /** Marks of the open asks that are on this stream. */
   sent: ReadonlySet<string>;
   readonly shown: ShownAsks;
@@ -170,7 +169,6 @@ class StandaloneStream implements ChangeReporter<Change> {
       taskId,
       isKnown: false,
       reported: undefined,
-      lastRead: undefined,
       sent: new Set(this.#hold?.sentBefore(taskId)),
       shown: shownAsks(this.#route, this.#context.session.id, taskId),
     };
@@ -219,9 +217,7 @@ class StandaloneStream implements ChangeReporter<Change> {
         noteSent(this.#route, this.#context, { task, most: 1 });
       }
       followed.reported = state;
-      const reopened = reopenedAsks(followed.lastRead, task);
-      followed.lastRead = { revision: task.revision, asks: task.asks.map(({ key }) => ({ key })) };
-      await this.#ask(followed, task, reopened);
+      await this.#ask(followed, task);
     }
     // A finished task never changes again (I1), and a deleted task never comes back.
     if (!task || isFinished(task.status)) {
@@ -230,7 +226,7 @@ class StandaloneStream implements ChangeReporter<Change> {
     }
   }
 
-  async #ask(followed: FollowedTask, task: Task, reopened: AskKeys): Promise<void> {
+  async #ask(followed: FollowedTask, task: Task): Promise<void> {
     const { session, dialect, encode } = this.#context;
     const asks = asksToSend(this.#route, session.id, task);
     const sent = new Set(asks.map(({ mark }) => mark).filter((mark) => followed.sent.has(mark)));
@@ -242,11 +238,10 @@ class StandaloneStream implements ChangeReporter<Change> {
       const claimed = await this.#hold?.claim({ taskId: task.id, ask, event: this.#event + 1 });
       // The client has left. A question that is not sent must not be recorded as shown.
       if (this.#changes.stopped) return;
-      if (claimed === "claimed" || claimed === "put") {
-        sent.add(mark);
-        followed.shown.sent(ask);
-      }
-      if (claimed !== "claimed" && !(claimed === "put" && reopened.has(ask.key))) continue;
+      // Put, and not known to be: the reply to the claim was lost, or a failover of Redis has lost the answer and the question is open again.
+      if (claimed !== "claimed" && claimed !== "put") continue;
+      sent.add(mark);
+      followed.shown.sent(ask);
       const asked = encode.ask(ask, { requestId, elicitationId: elicitationId(task.id, ask.key), taskId: task.id });
       this.#outlet.send(asked, this.#eventId());
       noteShown(this.#route.services, this.#context, task, [ask]);

@@ -1,8 +1,9 @@
 /** What clients can rely on in the streams of a session, beyond what one conversation shows. */
 import { connect } from "node:net";
-import type { AuditFact, SessionStore } from "@parley/core";
+import { type AuditFact, ParleyError, type SessionStore } from "@parley/core";
 import { createMemorySessions, createMemoryWakeUps, type MemoryWakeUps } from "@parley/core/memory";
 import { systemClock } from "@parley/node";
+import { elicitationId } from "@parley/protocol/sessions";
 import { catalogue, defineTool } from "@parley/sdk";
 import { describe, expect, test, vi } from "vitest";
 import { until } from "../../../../../test/support/until.ts";
@@ -598,20 +599,31 @@ describe("a session's own stream", () => {
     expect((await own.next()).method).toMatch("list_changed");
   });
 
-  test("asks no question twice, also if it lost sight of the task in between and follows it again", async () => {
-    const { a, services, sessions } = await twoFronts({ times: { keepAliveMs: 5, taskGraceMs: 0 } });
+  test("asks a question of which the reply to its claim was lost, also if the task has changed since", async () => {
+    const { a, sessions } = await twoFronts({ times: { taskGraceMs: 0 } });
     const client = await openSession(a);
     const own = await client.listen(a);
-    const taskId = await createdTask(client, a);
-    await until(async () => (await own.next()).method === "elicitation/create");
-    const load = vi.spyOn(services.store, "load").mockResolvedValueOnce(undefined);
-    await until(async () => (await sessions.interests(client.sessionId)).taskIds.length === 0);
-    await sessions.follow(client.sessionId, taskId, 10);
-    load.mockClear();
-    await until(() => load.mock.calls.filter(([id]) => id === taskId).length > 2);
-    await services.clock.idle();
-    const events = own.text.split("\n\n").filter((text) => text.includes("elicitation/create"));
-    expect(events).toHaveLength(1);
+    const claim = sessions.claimAsk.bind(sessions);
+    const claims = vi.spyOn(sessions, "claimAsk").mockImplementationOnce(claim);
+    claims.mockImplementationOnce(async (question) => {
+      await claim(question);
+      throw new ParleyError("UNAVAILABLE", "the reply was lost");
+    });
+    await createdTask(client, a, "approve");
+    const next = async () => {
+      for (;;) {
+        const event = await own.next();
+        if (event.method === "elicitation/create") return String(event.id).split(":")[1];
+      }
+    };
+    expect(await next()).toBe("ops");
+    await until(() => claims.mock.calls.length === 2);
+    const [{ taskId }] = claims.mock.calls[0]!;
+    await client.request(a, "tasks/get", {
+      taskId,
+      _meta: { "io.modelcontextprotocol/elicitation-response": { elicitationId: elicitationId(taskId, "ops"), action: "decline" } },
+    });
+    expect(await next()).toBe("legal");
     own.close();
   });
 
