@@ -544,6 +544,90 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     await bob.getByText("carol@example.com declined it.").first().waitFor();
   });
 
+  test("a slow reply does not take the place of the question that was opened after it", async () => {
+    const { here, as } = await asked(["approve_invoice", "translate"]);
+    const bob = await as("bob", here);
+    const held = Promise.withResolvers<void>();
+    await bob.route(/[?&]ask=[^&]*approval/, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await bob.getByRole("link", { name: /Pay invoice/ }).click();
+    await bob.getByRole("link", { name: /שלום/ }).click();
+    await bob.locator("#ask .said", { hasText: "שלום" }).waitFor();
+    const late = bob.waitForResponse(/[?&]ask=[^&]*approval/);
+    held.resolve();
+    await (await late).finished();
+    await bob.evaluate("new Promise((resolve) => setTimeout(resolve, 200))");
+    expect(await bob.locator("#ask .said").innerText()).toContain("שלום");
+    expect(new URL(bob.url()).searchParams.get("ask")).toMatch(/word$/);
+  });
+
+  test("a second answer while the first waits is not sent, and one that was not taken can be given again with what was typed", async () => {
+    const { here, as, received } = await asked(["approve_invoice", "translate"]);
+    const bob = await as("bob", here, {}, inFiveSeconds);
+    const sent: string[] = [];
+    let refuses = true;
+    await bob.route("**/asks/**", async (route) => {
+      const body = route.request().postData() ?? "";
+      const isAnswer = route.request().method() === "POST" && !/only=check/.test(body);
+      if (isAnswer) sent.push(new URLSearchParams(body).get("f2") ?? "");
+      if (isAnswer && refuses) await route.fulfill({ status: 401, contentType: "text/html", body: "<!doctype html><title>No</title>" });
+      else await route.continue();
+    });
+    const answer = async (note: string) => {
+      await bob.getByRole("link", { name: /Pay invoice/ }).click();
+      await bob.locator("#ask .said", { hasText: "Pay invoice" }).waitFor();
+      await bob.getByRole("radio", { name: "Yes" }).check();
+      await bob.getByRole("radio", { name: "Travel" }).check();
+      await bob.getByLabel("Note").fill(note);
+      await bob.getByRole("button", { name: "Answer", exact: true }).click();
+      await bob.locator("#ask .said", { hasText: "שלום" }).waitFor();
+    };
+    await answer("first");
+    await answer("second");
+    await bob.locator(".toast", { hasText: "You are logged out" }).first().waitFor();
+    await bob.waitForTimeout(2_000);
+    expect(sent).toEqual(["first"]);
+    refuses = false;
+    await bob.reload();
+    await bob.getByRole("link", { name: /Pay invoice/ }).click();
+    await bob.locator("#ask .draft").waitFor();
+    expect(await bob.getByLabel("Note").inputValue()).toBe("second");
+    await bob.getByRole("button", { name: "Answer", exact: true }).click();
+    expect(await received("approve_invoice")).toContain("second");
+    expect(sent).toEqual(["first", "second"]);
+  });
+
+  test("a key that is held down selects once, and what somebody else answers is no longer selected", async () => {
+    const { here, there, as } = await asked(["approve_invoice", "plan_event"]);
+    const [bob, carol] = [await as("bob", here), await as("carol", there)];
+    const picked = (count: number) => bob.locator("#picked", { hasText: `${count} selected` }).waitFor();
+    await bob.keyboard.press("j");
+    await bob.locator("#ask .said", { hasText: "Pay invoice" }).waitFor();
+    for (const _ of [1, 2]) await bob.keyboard.down("x");
+    await bob.keyboard.up("x");
+    await picked(1);
+    await bob.locator("#asks input[name=batch]").nth(1).check();
+    await picked(2);
+    await carol.getByRole("link", { name: /Tell us/ }).click();
+    await carol.getByRole("button", { name: "Decline" }).click();
+    await picked(1);
+  });
+
+  test("a page that the browser has kept with an answer on its way is loaded again, and any other one stays", async () => {
+    const { here, as, taskIds } = await asked(["approve_invoice"]);
+    const bob = await as("bob", here);
+    await bob.goto(`${new URL(here.url).origin}/asks/${taskIds.get("approve_invoice")}/approval`);
+    const comeBack = "globalThis.isKept = true; dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))";
+    await bob.evaluate(comeBack);
+    await bob.evaluate("new Promise((resolve) => setTimeout(resolve, 200))");
+    expect(await bob.evaluate("globalThis.isKept")).toBe(true);
+    await bob.evaluate(`document.querySelector("#ask").inert = true; ${comeBack}`);
+    await bob.waitForFunction("globalThis.isKept === undefined");
+    expect(await bob.evaluate('document.querySelector("#ask").inert')).toBe(false);
+  });
+
   test("a page that the browser translates follows what others do, and is written again only where something has changed", async () => {
     const { here, there, as, received } = await asked(["approve_invoice", "translate"]);
     const [bob, carol] = [await as("bob", here), await as("carol", there)];

@@ -14,7 +14,7 @@ let browser: Awaited<ReturnType<typeof startChromium>> | undefined;
 
 beforeAll(async () => {
   if (command === undefined) return;
-  const names = ["around", "drafts", "options", "toasts", "touched", "../leaving", "../translated"];
+  const names = ["around", "drafts", "follow", "options", "toasts", "touched", "../leaving", "../translated"];
   const exported = names.map((name) => `export * from ${JSON.stringify(join(PAGES, `${name}.ts`))};`);
   const entry = [...exported, 'export { h, render } from "preact";'].join("\n");
   const path = join(PAGES, "entry.ts");
@@ -121,6 +121,46 @@ test.runIf(command)("what Preact has made says what is so now, where it belongs,
     "is no longer translated, in a text of its own": "oneb",
     "is no longer translated, and changes": "three",
   });
+});
+
+test.runIf(command)("a page has a stream of changes while it is seen, and only then", async () => {
+  const streams = await inPage<readonly number[]>(`
+    const made = [];
+    globalThis.EventSource = class extends EventTarget {
+      static OPEN = 1;
+      static CLOSED = 2;
+      readyState = 1;
+      constructor() { super(); made.push(this); }
+      close() { this.readyState = 2; }
+    };
+    let hidden = false;
+    Object.defineProperty(document, "hidden", { get: () => hidden });
+    const following = pages.follow("/changes", { onChange() {}, onEnd() {} });
+    const open = () => made.filter(({ readyState }) => readyState === 1).length;
+    const seen = (is) => {
+      hidden = !is;
+      document.dispatchEvent(new Event("visibilitychange"));
+      return open();
+    };
+    const on = (name) => (dispatchEvent(new Event(name)), open());
+    const counts = [open(), seen(false), seen(false), seen(true), on("pagehide"), on("pageshow"), on("pageshow"), seen(false), on("pageshow"), seen(true)];
+    following.stop();
+    return [...counts, open(), seen(true)];`);
+  expect(streams).toEqual([1, 0, 0, 1, 0, 1, 1, 0, 0, 1, 0, 0]);
+});
+
+test.runIf(command)("what was typed and not sent is forgotten after a week, and the oldest of more than a hundred before", async () => {
+  const left = await inPage<readonly string[]>(`
+    const day = 86_400_000;
+    const keep = (name, ageMs) => localStorage.setItem("parley-draft::" + name, JSON.stringify({ digest: "d", atMs: Date.now() - ageMs, typed: [] }));
+    keep("old", 7 * day + 60_000);
+    keep("young", 7 * day - 60_000);
+    pages.pruneDrafts();
+    const week = Object.keys(localStorage);
+    for (let index = 0; index < 101; index += 1) keep("new" + index, index * 1_000);
+    pages.pruneDrafts();
+    return [...week, localStorage.length, "parley-draft::young" in localStorage, "parley-draft::new99" in localStorage];`);
+  expect(left).toEqual(["parley-draft::young", 100, false, true]);
 });
 
 const DRAFTS = `
