@@ -639,8 +639,8 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
     const written = `globalThis.written = 0;
       new MutationObserver((records) => (written += records.length)).observe(document.body, { subtree: true, childList: true, characterData: true });`;
     await bob.evaluate(written);
-    // Countdowns look fifty times.
-    await bob.waitForTimeout(500);
+    // Countdowns look twice.
+    await bob.waitForTimeout(2_500);
     expect(await bob.evaluate("written")).toBe(0);
 
     await carol.keyboard.press("c");
