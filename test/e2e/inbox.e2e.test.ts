@@ -635,11 +635,13 @@ describe.skipIf(command === undefined)("the inbox in a browser", () => {
       await page.keyboard.press("j");
       await page.locator("#ask .said", { hasText: "Pay invoice" }).waitFor();
     }
+    // What has come is known once countdowns have looked.
+    await bob.waitForTimeout(1_200);
     await translate(bob);
     const written = `globalThis.written = 0;
       new MutationObserver((records) => (written += records.length)).observe(document.body, { subtree: true, childList: true, characterData: true });`;
     await bob.evaluate(written);
-    // Countdowns look twice.
+    // Countdowns look twice more.
     await bob.waitForTimeout(2_500);
     expect(await bob.evaluate("written")).toBe(0);
 
