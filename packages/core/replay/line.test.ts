@@ -1529,6 +1529,26 @@ const TURNS: Readonly<Record<string, () => Limit>> = {
         if (!isBusy) void workOff();
       });
   },
+  "a loop that works off functions of which each answers its own caller": () => {
+    const jobs: (() => Promise<void>)[] = [];
+    let isBusy = false;
+    const workOff = async () => {
+      isBusy = true;
+      for (let job = jobs.shift(); job; job = jobs.shift()) await job();
+      isBusy = false;
+    };
+    return (work) =>
+      new Promise((resolve, reject) => {
+        jobs.push(async () => {
+          try {
+            resolve(await work());
+          } catch (error) {
+            reject(error as Error);
+          }
+        });
+        if (!isBusy) void workOff();
+      });
+  },
   "a semaphore": () => {
     const waiting: (() => void)[] = [];
     let isBusy = false;

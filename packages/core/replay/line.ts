@@ -287,7 +287,9 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
     const waiting = Marked.of(owner)?.opens ? undefined : owner;
     const leftBy = (way: string | undefined) => (promise: object) => {
       const root = line.roots.get(branch)?.promise;
-      const isOwn = [promise, itself].some((each) => each && leadsTo(waiting, root, way, each));
+      // What its flow does not await may be a loop that works off what others have left with it.
+      const by = !root || (waiting && leadsTo(root, undefined, undefined, waiting)) ? waiting : undefined;
+      const isOwn = [promise, itself].some((each) => each && leadsTo(by, root, way, each));
       return !isOwn && [...line.gates].some((gate) => !leadsTo(undefined, root, "", gate));
     };
     if (isOutside && shared.has(branch)) return { ...UNKNOWN, seen, running, owner };
