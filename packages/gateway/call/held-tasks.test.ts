@@ -18,12 +18,13 @@ let needed: Set<string>;
 /** Questions that the upstream of each has given up, and those that were closed for that. */
 let givenUp: Map<string, string[]>;
 let closed: string[];
-let isAway: boolean;
+/** Tasks whose part of Redis is away. */
+let away: Set<string>;
 
 beforeEach(() => {
   [held, dropped, statuses, watches, atWork, work, cannotWatch] = [new Set(["a", "b"]), [], new Map(), new Map(), new Set(), [], false];
   for (const taskId of held) statuses.set(taskId, "input_required");
-  [needed, givenUp, closed, isAway] = [new Set(held), new Map(), [], false];
+  [needed, givenUp, closed, away] = [new Set(held), new Map(), [], new Set()];
   const calls = {
     has: (taskId: string) => held.has(taskId),
     isNeeded: (taskId: string) => needed.has(taskId),
@@ -43,7 +44,7 @@ beforeEach(() => {
   const asks = [{ key: "question-1" }, { key: "question-2" }];
   const load = async (taskId: string) => (statuses.has(taskId) ? { status: statuses.get(taskId), asks, call: {} } : undefined);
   const answer = async ({ taskId, key }: { taskId: string; key: string }) => {
-    if (isAway) throw new Error("Redis is away");
+    if (away.has(taskId)) throw new Error("Redis is away");
     closed.push(`${taskId} ${key}`);
     return { receipt: "accepted", nextRun: 2 };
   };
@@ -160,10 +161,10 @@ describe("tasks whose calls are held", () => {
   test("whose upstream gives up a question while Redis is away have it closed once that is back", async () => {
     await park("a");
     givenUp.set("a", ["question-1"]);
-    isAway = true;
+    away.add("a");
     await expect(tasks.settle("a")).rejects.toThrow("away");
     await expect(tasks.look()).rejects.toThrow("away");
-    isAway = false;
+    away.delete("a");
     atWork.add("a");
     await tasks.look();
     // What the run at work knows of it is settled when it has ended.
@@ -171,6 +172,31 @@ describe("tasks whose calls are held", () => {
     atWork.delete("a");
     for (let times = 0; times < 2; times += 1) await tasks.look();
     expect([closed, dropped]).toEqual([["a question-1"], []]);
+  });
+
+  test("are looked after each by itself: one whose part of Redis is away keeps no other waiting", async () => {
+    for (const taskId of ["a", "b"]) {
+      givenUp.set(taskId, ["question-1"]);
+      away.add(taskId);
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await expect(tasks.settle(taskId)).rejects.toThrow("away");
+    }
+    away.delete("b");
+    await expect(tasks.look()).rejects.toThrow("away");
+    expect(closed).toEqual(["b question-1"]);
+  });
+
+  test("whose call is no longer held have nothing left to close", async () => {
+    givenUp.set("a", ["question-1"]);
+    away.add("a");
+    await expect(tasks.settle("a")).rejects.toThrow("away");
+    held.delete("a");
+    await tasks.look();
+    // A call of its next round.
+    held.add("a");
+    away.delete("a");
+    await tasks.look();
+    expect(closed).toEqual([]);
   });
 
   test("a run that has finished drops its own", async () => {

@@ -86,7 +86,8 @@ export function createHeldTasks({ calls, services, isAtWork, isUpstreams, whenQu
 
   async function settle(taskId: string): Promise<void> {
     const gone = calls.abandoned(taskId);
-    if (gone.size === 0) return;
+    // The call may be held no longer.
+    if (gone.size === 0) return void unsettled.delete(taskId);
     // Until it has succeeded: a person would answer a question for which nobody waits, and the task has its result only then.
     unsettled.add(taskId);
     await withdraw(taskId, (key) => gone.has(key));
@@ -129,8 +130,10 @@ export function createHeldTasks({ calls, services, isAtWork, isUpstreams, whenQu
     },
     drop,
     async look() {
-      for (const taskId of unclear) await dropIfFinished(taskId);
-      for (const taskId of unsettled) if (!isAtWork(taskId)) await settle(taskId);
+      const idle = [...unsettled].filter((taskId) => !isAtWork(taskId));
+      // Each by itself: a part of Redis that is away keeps no task of another part waiting.
+      const looks = await Promise.allSettled([...[...unclear].map(dropIfFinished), ...idle.map(settle)]);
+      for (const look of looks) if (look.status === "rejected") throw look.reason;
     },
   };
 }
