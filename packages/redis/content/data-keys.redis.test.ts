@@ -410,7 +410,7 @@ describe("one process's view of data keys", () => {
     const keys = open();
     const word = await keys.current("acme");
     const others = (from: number, to: number) =>
-      Promise.all(Array.from({ length: to - from }, (_, index) => keys.find((from + index).toString(36).padStart(4, "-"))));
+      Promise.all(Array.from({ length: to - from }, async (_, index) => await keys.find((from + index).toString(36).padStart(4, "-"))));
     await others(0, 9_999);
     expect(keys.key(word)).toBeDefined(); // Used again.
     await others(10_000, 20_000);
