@@ -13,6 +13,7 @@ async function worker(beats: readonly { readonly isMember?: boolean; readonly de
   let now = left[0] ?? {};
   const done: string[] = [];
   const open = new Set(["one"]);
+  const look = vi.fn(async () => undefined);
   const members = {
     id: "this",
     async beat() {
@@ -26,13 +27,16 @@ async function worker(beats: readonly { readonly isMember?: boolean; readonly de
   const tasks = {
     after: async () => undefined,
     settle: async () => undefined,
-    withdraw: async (taskId: string) => void done.push(`withdraw ${taskId}`),
+    async withdraw(taskId: string) {
+      if (taskId === "away") throw new Error("its part of Redis is away");
+      done.push(`withdraw ${taskId}`);
+    },
     refused: async () => undefined,
     async drop(taskId: string) {
       open.delete(taskId);
       done.push(`drop ${taskId}`);
     },
-    look: async () => undefined,
+    look,
   };
   const membership = await becomeMember({
     members,
@@ -42,7 +46,7 @@ async function worker(beats: readonly { readonly isMember?: boolean; readonly de
     onGivenUp: () => done.push("given up"),
     log,
   });
-  return { membership, done, open, beat: () => vi.advanceTimersByTimeAsync(2_000) };
+  return { membership, done, look, open, beat: () => vi.advanceTimersByTimeAsync(2_000) };
 }
 
 test("a worker that was given up ends the calls that it has then, and none that it makes afterwards", async () => {
@@ -65,4 +69,12 @@ test("of the calls of a dead worker, those that may be repeated keep their quest
   const { done, beat } = await worker([{}, { dead: [{ process: "other", untilMs: 1, calls }] }]);
   await beat();
   expect(done).toEqual(["withdraw lost", "forget other"]);
+});
+
+test("a dead worker whose task cannot be reached keeps no other from starting, nor from looking after the rest", async () => {
+  const dead = ["away", "lost"].map((taskId) => ({ process: `of ${taskId}`, untilMs: 1, calls: [{ taskId, isFinal: true }] }));
+  const { done, look, beat } = await worker([{ dead }, {}]);
+  await beat();
+  expect(done).toEqual(["withdraw lost", "forget of lost"]);
+  expect(look).toHaveBeenCalledTimes(2);
 });

@@ -62,8 +62,8 @@ export async function becomeMember({ members, calls, tasks, background, onGivenU
       await drop(calls.taskIds());
       isGivenUp = false;
     }
-    for (const each of dead) await followUp(each);
-    await tasks.look();
+    // Each by itself: what cannot be done for one of them now keeps neither the others waiting nor this process from becoming a member.
+    for (const work of [...dead.map(followUp), tasks.look()]) background.start(work);
   }
 
   /** If this process dies in the meantime, another one takes the dead process over and withdraws the rest. */
