@@ -458,7 +458,8 @@ function chosen(text: string, choices: readonly Choice[]): Json {
 }
 
 function withPoint(digits: string): string {
-  return /^\s*[+-]?\d+,(?!\d{3}\s*$)\d+\s*$/.test(digits) ? digits.replace(",", ".") : digits;
+  const [, behind] = /^\s*[+-]?\d+,(\d+)\s*$/.exec(digits) ?? [];
+  return behind === undefined || behind.length === 3 ? digits : digits.replace(",", ".");
 }
 
 /** Digits of any script as 0 to 9. Each script has its ten in a row. */
