@@ -55,6 +55,15 @@ describe("a permit", () => {
     expect(connector.calls()).toBe(1);
   });
 
+  test("of a run that was stopped before its call is kept until 10,000 others were drawn", async () => {
+    const { calls } = process(async () => "done");
+    const [kept, forgotten] = [calls.permit("kept"), calls.permit("forgotten")];
+    for (let task = 0; task < 9_998; task += 1) calls.permit(`task ${task}`);
+    expect((await calls.lead(lead("kept", kept))).type).toBe("result");
+    for (const task of ["one", "two"]) calls.permit(task);
+    expect(await calls.lead(lead("forgotten", forgotten))).toMatchObject({ type: "lost" });
+  });
+
   test.each([
     ["is used up by its call: one that was dropped is not made again (G1)", 1],
     ["that was not used yet is gone with its task: another process may have drawn one by then (G1)", 0],

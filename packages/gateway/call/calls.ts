@@ -97,6 +97,8 @@ interface Held {
 const CLAIM_MARGIN_MS = 60 * 60 * 1_000;
 /** When a call that was refused because too many were open may be tried again. */
 const RETRY_AFTER_MS = 1_000;
+/** Permits of runs that were stopped before they made their call. Without one, a call that may not be repeated counts as lost (G1). */
+const PERMITS_MAX = 10_000;
 const BUSY = { type: "busy", message: `has reached its limit of open calls; try again after ${RETRY_AFTER_MS} ms` } as const;
 const NONE: ReadonlySet<string> = new Set();
 
@@ -222,6 +224,8 @@ export function createCalls({ call: deps, holders, callsMax, onEnded, log, onAba
   return {
     permit(taskId, callId = randomUUID()) {
       permits.set(taskId, callId);
+      const [oldest] = permits.size > PERMITS_MAX ? permits.keys() : [];
+      if (oldest !== undefined) permits.delete(oldest);
       return callId;
     },
     async lead(lead) {

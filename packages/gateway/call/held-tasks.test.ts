@@ -1,5 +1,6 @@
 /** Two tasks whose calls one process holds: what happens to one is nothing to the other. */
 import { beforeEach, describe, expect, test } from "vitest";
+import { until } from "../../../test/support/until.ts";
 import { createHeldTasks, type HeldTasks, type HeldTasksDeps } from "./held-tasks.ts";
 
 /** Calls that are held, and why each was dropped. */
@@ -20,11 +21,13 @@ let givenUp: Map<string, string[]>;
 let closed: string[];
 /** Tasks whose part of Redis is away. */
 let away: Set<string>;
+/** The run that a closed question causes is queued. */
+let queued: Promise<void>;
 
 beforeEach(() => {
   [held, dropped, statuses, watches, atWork, work, cannotWatch] = [new Set(["a", "b"]), [], new Map(), new Map(), new Set(), [], false];
   for (const taskId of held) statuses.set(taskId, "input_required");
-  [needed, givenUp, closed, away] = [new Set(held), new Map(), [], new Set()];
+  [needed, givenUp, closed, away, queued] = [new Set(held), new Map(), [], new Set(), Promise.resolve()];
   const calls = {
     has: (taskId: string) => held.has(taskId),
     isNeeded: (taskId: string) => needed.has(taskId),
@@ -53,7 +56,7 @@ beforeEach(() => {
     services: {
       store: { load, answer },
       wakeUps,
-      queue: { add: async () => undefined },
+      queue: { add: () => queued },
       clock: { now: () => 0 },
       log: { info: () => undefined },
       settings: {},
@@ -172,6 +175,23 @@ describe("tasks whose calls are held", () => {
     atWork.delete("a");
     for (let times = 0; times < 2; times += 1) await tasks.look();
     expect([closed, dropped]).toEqual([["a question-1"], []]);
+  });
+
+  test("of whose two questions the second cannot be closed while the first is have it closed at the next look", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    queued = promise;
+    givenUp.set("a", ["question-1"]);
+    const first = tasks.settle("a");
+    await until(() => closed.length === 1);
+    givenUp.set("a", ["question-1", "question-2"]);
+    away.add("a");
+    await expect(tasks.settle("a")).rejects.toThrow("away");
+    away.delete("a");
+    resolve();
+    await first;
+    expect(closed).toEqual(["a question-1"]);
+    await tasks.look();
+    expect(closed).toContain("a question-2");
   });
 
   test("are looked after each by itself: one whose part of Redis is away keeps no other waiting", async () => {

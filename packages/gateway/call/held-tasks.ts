@@ -90,8 +90,10 @@ export function createHeldTasks({ calls, services, isAtWork, isUpstreams, whenQu
     if (gone.size === 0) return void unsettled.delete(taskId);
     // Until it has succeeded: a person would answer a question for which nobody waits, and the task has its result only then.
     unsettled.add(taskId);
+    const { size } = gone;
     await withdraw(taskId, (key) => gone.has(key));
-    unsettled.delete(taskId);
+    // What was given up meanwhile is closed by a settlement of its own, or at the next look.
+    if (calls.abandoned(taskId).size === size) unsettled.delete(taskId);
   }
 
   async function withdraw(taskId: string, isGone: (key: string) => boolean): Promise<void> {

@@ -22,6 +22,24 @@ test("a token that was refused is renewed once, and the one after it is kept unt
   expect(refused).toEqual([undefined, "token 1", undefined]);
 });
 
+test("access that has ended is asked for no more where the file has no oauth any more: the task ends, and says why", async () => {
+  let granted: string | undefined = "token";
+  const effects = {
+    ask: async () => ({ action: "accept", content: { deposit: "authorize" } }),
+    accessToken: async () => granted,
+    tookPatch: () => false,
+    wasRecorded: (key: string) => key === "ask:authorize",
+  } as unknown as Effects;
+  const access = createAccess(effects, { upstream: CRM, oauth: undefined, what: "tool search of upstream crm", timeoutMs: 1_000 });
+  await access.ask();
+  expect(await access.token()).toBe("token");
+  granted = undefined;
+  await expect(access.ask()).rejects.toMatchObject({
+    code: "GRANT_EXPIRED",
+    message: "tool search of upstream crm: its access has ended, and the file of upstreams has no oauth for it any more",
+  });
+});
+
 describe("where grants are kept for later tasks", () => {
   const KEEPING = { ...OAUTH, keepMs: 90 * 24 * 60 * 60_000 };
 
