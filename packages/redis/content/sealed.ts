@@ -29,7 +29,7 @@ import type { DataKeys } from "./data-keys.ts";
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Maximum number of tasks whose keys are cached, about a kilobyte each: those active in a process, and some more. */
+/** Maximum number of tasks whose keys are cached: those active in a process, and some more. */
 const TASK_KEYS_MAX = 1_000;
 
 interface TaskKeys {
