@@ -1,6 +1,7 @@
 /** Handlers that await something outside ctx: which of their calls are told apart, and what happens to the others. */
 import { systemClock } from "@parley/node";
 import { describe, expect, test } from "vitest";
+import type { Effects } from "./effects.ts";
 import { accept, askKeys, form, subject } from "./replay.fixture.ts";
 import type { JsonObject } from "./task.ts";
 
@@ -286,6 +287,115 @@ describe("branches that queue up without an outside await of their own", () => {
     expect(await task.run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT" } });
     expect(saved).toEqual([]);
   });
+});
+
+/** Locks whose holder, when it lets go, does the work of those who wait, and awaits it. */
+const HOLDERS: readonly (readonly [string, (queue: (() => unknown)[], work: () => Promise<unknown>) => Promise<unknown>])[] = [
+  [
+    "by a function that has been left with it",
+    (queue, work) =>
+      new Promise((resolve, reject) => {
+        queue.push(async () => {
+          try {
+            resolve(await work());
+          } catch (error) {
+            reject(error as Error);
+          }
+        });
+      }),
+  ],
+  ["and hands on its result", (queue, work) => new Promise((resolve, reject) => queue.push(() => work().then(resolve, reject)))],
+  [
+    "and hands on its promise",
+    (queue, work) =>
+      new Promise((resolve) => {
+        queue.push(async () => {
+          const done = work();
+          resolve(done);
+          await done;
+        });
+      }),
+  ],
+];
+
+describe.each(HOLDERS)("a lock whose holder does the work of those who wait, %s", (_, leave) => {
+  function createLock(): (work: () => Promise<unknown>) => Promise<unknown> {
+    const queue: (() => unknown)[] = [];
+    let isHeld = false;
+    return async (work) => {
+      if (isHeld) return await leave(queue, work);
+      isHeld = true;
+      try {
+        return await work();
+      } finally {
+        while (queue.length > 0) await queue.shift()?.();
+        isHeld = false;
+      }
+    };
+  }
+
+  test.each([
+    ["items", async (_effects: Effects, _region: string, work: () => Promise<unknown>) => await work()],
+    ["branches", async ({ branch }: Effects, region: string, work: () => Promise<unknown>) => await branch(region, work)],
+  ])("is refused if %s take it after a read: the first of them takes the work of the others for its own", async (_what, enter) => {
+    const task = subject(async (effects) => {
+      const exclusively = createLock();
+      const saveAll = ["eu", "us", "asia"].map(async (region, index) =>
+        enter(effects, region, async () => {
+          await wait(1 + index);
+          return await exclusively(async () => {
+            const saved = await effects.step("save", () => wait(10).then(() => region));
+            await wait(1);
+            return saved;
+          });
+        }),
+      );
+      return { done: json(await Promise.all(saveAll)) };
+    });
+    expect(await task.run()).toMatchObject({ type: "threw", error: { code: "AMBIGUOUS_EFFECT" } });
+  });
+});
+
+test("a step that begins while other code waits at a gate is written before, so that the next run comes to it again", async () => {
+  const written: string[] = [];
+  const task = subject(async ({ step, branch }) => {
+    const let2 = Promise.withResolvers<void>();
+    const first = branch("eu", async () => {
+      await wait(5);
+      await step("save", () => void written.push(...task.journal.keys()));
+      let2.resolve();
+    });
+    const second = branch("us", async () => {
+      await wait(1);
+      await new Promise<void>((proceed) => void let2.promise.then(proceed));
+    });
+    await Promise.all([first, second]);
+    return {};
+  });
+  expect(await task.run()).toMatchObject({ type: "returned" });
+  expect(written).toEqual(["step:eu/save"]);
+});
+
+test("a gate that the handler has made for its items may be opened by a function that has called", async () => {
+  const task = subject(async ({ step, ask }) => {
+    await wait(1);
+    const ready = Promise.withResolvers<string>();
+    const produce = async () => {
+      const rows = await step("fetch", () => "rows");
+      await wait(1);
+      ready.resolve(rows as string);
+    };
+    const use = async () => {
+      const rows = await ready.promise;
+      return await step("use", () => `used ${rows}`);
+    };
+    const [, done] = await Promise.all([wait(3).then(produce), wait(1).then(use)]);
+    await ask("go", form("?"));
+    return { done: json(done) };
+  });
+  expect(askKeys(await task.run())).toEqual(["go"]);
+  task.answer("go", accept(1));
+  expect(await task.run()).toMatchObject({ type: "returned", result: { done: "used rows" } });
 });
 
 test("calls in branches are distinguished, also if another branch is faster in the next run", async () => {

@@ -101,7 +101,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   const recorded = readRecordedCalls(task, journal);
   const handlerId = `${task.call.kind} ${task.call.name}`;
   const isTraced = compensation !== undefined || recorded.hasOutside || recorded.hasItems || !scope.awaitOnlyCtx.has(handlerId);
-  const line = request.isSequential ? createSequentialLine() : createLine(scope, isTraced);
+  const line = request.isSequential ? createSequentialLine() : createLine(scope, isTraced, (serial) => recollected.doneForOther(serial));
   const course = createCourse({
     clock,
     line,
@@ -110,7 +110,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
       touched();
     },
   });
-  const recollected = recollect({ task, journal, recorded, scope, start: flow, course, line, traceFirst, refuse });
+  const recollected: Recollection = recollect({ task, journal, recorded, scope, start: flow, course, line, traceFirst, refuse });
   const recollection: Recollection = ports.called ? { ...recollected, ...reportingCalls(recollected, ports.called) } : recollected;
   const writes = createWrites({
     clock,
@@ -133,7 +133,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
   });
   const divergence = createDivergence({ task, recollection, settling, line });
   const values = createValues(task, settings);
-  const sideEffects = createSideEffects(run, { flow, settling, records, values, ended });
+  const sideEffects = createSideEffects(run, { flow, line, settling, records, values, ended });
   const isAtWork = () => sideEffects.isAtWork() || waits.isNapping();
   const rest = createRest(run, { settling, recollection, line, divergence, isAtWork, park, traceFirst, lockWaitMs, startOver });
   const reports = createReports(ports, { isOpen: () => !isOver() && settling.isLive(), itemMax: settings.feedItemMax });

@@ -195,8 +195,14 @@ const UNKNOWN: Position = {
   seen: 0n,
 };
 
+const nobody = () => undefined;
+
 /** Follows the code of one run. A traced line is followed until `end`; any other only in drains. */
-export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boolean): Line {
+export function createLine(
+  scope: Pick<Scope, "get" | "promises">,
+  isTraced: boolean,
+  didForOther: LineState["didForOther"] = nobody,
+): Line {
   const line: LineState = {
     isTraced,
     settled: -1,
@@ -206,12 +212,17 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
     scope,
     begun: new Set(),
     gates: new Set(),
+    calls: 0,
+    keyed: 0n,
+    didForOther,
   };
   const hooks = scope.promises;
   const begun = new Set<string>();
   /** Branches that have been entered by code beside each other. */
   const shared = new Set<string>();
   let entries = 0;
+  /** Whether a call is being made that has a key of its own in the handler's flow. */
+  let isKeyed = false;
   let isFollowing = false;
   // A drain that was on its way as the run ended still comes.
   let hasEnded = false;
@@ -354,6 +365,8 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
       if (!execution) return;
       const { segment } = execution;
       segment.seen |= 1n << BigInt(serial);
+      line.calls = serial;
+      if (isKeyed) line.keyed |= 1n << BigInt(serial);
       if (promise) Marked.put(promise, { created: segment, parent: undefined, calledIn: segment });
     },
     ofCtx(promise) {
@@ -365,7 +378,13 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
     enterCall(branch, within, call) {
       const at = { ...position(within), isKeyed: true };
       // In the handler's own flow the key says whose call it is, also if other code makes it.
-      return first(branch, within === "" ? { ...at, isLeft: undefined } : at, call);
+      if (within !== "") return first(branch, at, call);
+      isKeyed = true;
+      try {
+        return first(branch, { ...at, isLeft: undefined }, call);
+      } finally {
+        isKeyed = false;
+      }
     },
     awaitsOutside() {
       const known = new Set<object>();
@@ -392,6 +411,8 @@ export function createLine(scope: Pick<Scope, "get" | "promises">, isTraced: boo
       line.roots.clear();
       line.begun.clear();
       line.gates.clear();
+      // A promise that outlives its run has the line, but must not keep what that can call.
+      line.didForOther = nobody;
       for (const [promise, { of }] of collections) if (of === line) collections.delete(promise);
       setFollowing(false);
       leave(line);

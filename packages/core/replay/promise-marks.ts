@@ -19,6 +19,16 @@ export interface Segment {
   seen: bigint;
 }
 
+/** By which code a promise was made. Without any promise, which it would keep in memory. */
+export interface Origin {
+  readonly id: number;
+  /** The number of the last call before that. */
+  readonly callsBefore: number;
+  isSettled: boolean;
+  /** Of the function that has made it, or called the function that it is of. */
+  by: Origin | undefined;
+}
+
 /**
  * What is known of a promise. A promise may outlive its run, for example in a cache. What is no longer needed is dropped, so that it does not keep the
  * run in memory.
@@ -34,6 +44,7 @@ export interface Mark {
   /** For a promise of ctx: where it was called. */
   calledIn?: Segment;
   // ── traced lines ──
+  origin?: Origin;
   /** Whether code has been given the functions that settle it, which it may have handed on; `foreign`: to an object with a `then` that is no promise. */
   gate?: "own" | "foreign" | undefined;
   /** Whether the code that works on it has opened a gate: it may run what others have left with it. */
@@ -155,6 +166,12 @@ export interface LineState {
   readonly begun: Set<object>;
   /** Promises that are not settled, and that code has made with `new Promise` or the like after it had awaited something outside ctx (L5). */
   readonly gates: Set<object>;
+  /** The number of the last call. */
+  calls: number;
+  /** Numbers of calls, as bits: those with a key of their own in the handler's flow, which says whose they are. */
+  keyed: bigint;
+  /** To be called when code has let other code through and has done its work before, with the number of the first call of that (L5). */
+  didForOther: (serial: number) => void;
 }
 
 /** Adds a private field to a promise, which nobody sees and no frozen object refuses. */

@@ -61,6 +61,8 @@ export interface Recollection extends Pick<RecordedCalls, "settled" | "arrived" 
   isAheadOutside(): boolean;
   /** Whether the handler has made a call after such an await, in this run or an earlier one. */
   hasOutside(): boolean;
+  /** Ends the run, since code of one item has done the work of another one (C6). `serial`: the number of the call. */
+  doneForOther(serial: number): void;
   /** Whether items of a Promise.all have made a call, in this run or an earlier one, that is known to be theirs. */
   hasItems(): boolean;
   /** Takes the next occurrence of the name. Throws INVALID_NAME, MISPLACED_EFFECT and AMBIGUOUS_EFFECT. */
@@ -152,7 +154,7 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
   const madeByName = new Map<string, MadeCalls>();
   let serial = 0;
   /** The calls of this run, by number. */
-  const calls: { readonly what: string; readonly branch: string }[] = [];
+  const calls: { readonly what: string; readonly branch: string; readonly site: CallSite | undefined; readonly shown: string }[] = [];
   /** Calls that wait until it is known who waits for the code that calls. Those that are made in one drain wait for one another. */
   const untaken = new Set<Untaken>();
   /** Names with an item whose record another item has taken. */
@@ -275,7 +277,7 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     serial += 1;
     const number = serial;
     const outOfTurn = course.outOfTurn();
-    calls[number] = { what: `${kind}:${name}`, branch: flow.branch };
+    calls[number] = { what: `${kind}:${name}`, branch: flow.branch, site, shown: `${kind} "${named}"` };
     line.called(number, promise);
     hasOutside ||= position.isOutside;
     // What is known at once: the way of code that has awaited nothing outside is needed only to compare it with other calls.
@@ -371,6 +373,10 @@ export function recollect({ task, journal, recorded, scope, start, course, line,
     isAheadOutside() {
       const next = [...recorded.ahead].map((id) => recorded.get(id)?.calledAt ?? "").filter((at) => settledBefore(at) <= course.settled);
       return next.length > 0 && next.every(isFromOutside);
+    },
+    doneForOther(serial) {
+      const call = calls[serial];
+      if (call) refuse(new ParleyError("AMBIGUOUS_EFFECT", inTurn(call.shown, call.site)));
     },
     call: (kind, name) => begin(kind, name).take(),
     begin,

@@ -1,7 +1,7 @@
 /** The code that runs now, told by V8's promise hooks, and what it follows from (L1, L2). */
 import type { PromiseHooks } from "../ports.ts";
 import { type Execution, executionOf, type Group, type LineState, type Mark, Marked, nextId, type Segment } from "./promise-marks.ts";
-import { collections, collects, noteGate, noteRunner, trace } from "./tracing.ts";
+import { collections, collects, doneForOther, noteGate, noteRunner, trace } from "./tracing.ts";
 
 // V8 has one set of hooks for the process, so there is one piece of running code.
 let current: Execution | undefined;
@@ -83,6 +83,10 @@ function settles(promise: Promise<unknown>): void {
   const mark = Marked.of(promise);
   if (!mark) return;
   mark.isSettled = true;
+  if (mark.origin) {
+    mark.origin.isSettled = true;
+    if (mark.origin.by?.isSettled) mark.origin.by = undefined;
+  }
   mark.created.of.begun.delete(promise);
   if (mark.gate) opened(promise, mark);
   if (collections.size > 0) collections.delete(promise);
@@ -104,10 +108,14 @@ function settles(promise: Promise<unknown>): void {
   }
 }
 
-function opened(gate: Promise<unknown>, { created: { of } }: Mark): void {
-  of.gates.delete(gate);
+function opened(gate: Promise<unknown>, mark: Mark): void {
+  const { of } = mark.created;
+  const wasWaitedAt = of.gates.delete(gate);
   const opener = Marked.of(current?.owner);
-  if (opener && current?.owner !== gate) opener.opens = true;
+  if (!current || !opener || current.owner === gate) return;
+  opener.opens = true;
+  const call = wasWaitedAt ? doneForOther(current, mark) : undefined;
+  if (call !== undefined) aside(() => of.didForOther(call));
 }
 
 /** Whether code of a line is still at work on the promise. */

@@ -14,6 +14,7 @@ import type { Json } from "../task.ts";
 import { derivedUuid } from "./derived-values.ts";
 import type { Pending } from "./effect-promise.ts";
 import type { Flow } from "./flow.ts";
+import type { Line } from "./line.ts";
 import type { Call } from "./recollection.ts";
 import type { Records } from "./records.ts";
 import type { Run } from "./run.ts";
@@ -56,6 +57,7 @@ export interface SideEffects {
 export interface SideEffectsOptions {
   /** The flow in which the handler starts. */
   readonly flow: Flow;
+  readonly line: Pick<Line, "isAtGate">;
   readonly settling: Settling;
   readonly records: Records;
   readonly values: Pick<Values, "checked" | "withoutSecrets">;
@@ -63,7 +65,7 @@ export interface SideEffectsOptions {
   readonly ended: Promise<void>;
 }
 
-export function createSideEffects(run: Run, { flow, settling, records, values, ended }: SideEffectsOptions): SideEffects {
+export function createSideEffects(run: Run, { flow, line, settling, records, values, ended }: SideEffectsOptions): SideEffects {
   const { task, compensation, ports, ending, over, stop, touched } = run;
   const { clock, scope } = ports;
   const { isOver } = ending;
@@ -82,6 +84,7 @@ export function createSideEffects(run: Run, { flow, settling, records, values, e
     await Promise.race([settling.live, ended]);
     if (!settling.isCalm()) await Promise.race([settling.calm(), ended]);
     if (isOver()) return;
+    if (line.isAtGate()) noteBegun(call);
     const inStep = flow.inStep(key);
     let failedWith: unknown;
     const outcome = await tryStep({
@@ -117,6 +120,16 @@ export function createSideEffects(run: Run, { flow, settling, records, values, e
     const entry = { digest: "", calledAt, outcome, ...(tells && { tells }) };
     const isLater = outcome.type === "value" && options.isRecordedLater?.(outcome.value) === true;
     settling.add({ id, entry, isStep: true, isLater });
+  }
+
+  /**
+   * What waits at a gate may wait for this run's own code, and whose step this is may rest on who came first. If the worker dies meanwhile, the next run
+   * must come to this step again before it does anything new.
+   */
+  function noteBegun({ id, calledAt, entry }: Call): void {
+    if (entry) return;
+    records.note({ key: id, entry: { digest: "", calledAt, outcome: { type: "begun" } } });
+    records.mustBeSaved();
   }
 
   function defectIdOf({ id }: Call): string {

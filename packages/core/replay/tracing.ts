@@ -1,7 +1,7 @@
 /** What each function of a traced line awaits (L4). A promise hook does not say who awaits; the frames that are running by then do. */
 import { isOfAuthor } from "./call-site.ts";
 import { calledFrom, type CallSite, codeOf, frames, isBuiltin, isOfNode, nameOf, stack } from "./frames.ts";
-import { block, type Execution, executionOf, type LineState, type Mark, Marked, nextId } from "./promise-marks.ts";
+import { block, type Execution, executionOf, type LineState, type Mark, Marked, nextId, type Origin } from "./promise-marks.ts";
 
 const COMBINATORS: ReadonlySet<string> = new Set(["all", "allSettled", "any", "race"]);
 const RACES: ReadonlySet<string> = new Set(["any", "race"]);
@@ -19,6 +19,31 @@ const GATES: ReadonlySet<string> = new Set([CONSTRUCTOR, "withResolvers"]);
 
 /** How many promises may be made within the function that is given to `new Promise`, before something that serves this one begins. */
 const MADE_MAX = 8;
+
+let origins = 0;
+
+function originIn({ running, owner, segment: { of } }: Execution): Origin {
+  origins += 1;
+  const by = Marked.of(running.at(-1)?.promise ?? owner)?.origin;
+  return { id: origins, callsBefore: of.calls, isSettled: false, by };
+}
+
+/**
+ * The number of the first call of the code that opens this gate, if that is a function which was begun after the gate by other code than has made it:
+ * it probably was left with a lock, and was the work of the code that waits (L5).
+ */
+export function doneForOther({ segment, owner, reaction, awaited }: Execution, gate: Mark): number | undefined {
+  // A reaction opens it for what it has waited for, as in `work().then(resolve)`.
+  const opener = Marked.of(owner !== undefined && owner === reaction ? awaited : owner)?.origin;
+  if (!opener || !gate.origin || opener.id < gate.origin.id) return undefined;
+  let maker = gate.origin.by;
+  while (maker?.isSettled) maker = maker.by;
+  for (let at: Origin | undefined = opener; at; at = at.by) if (at === maker) return undefined;
+  const { of, seen } = segment;
+  for (let serial = opener.callsBefore + 1; serial <= of.calls; serial += 1)
+    if (((seen & ~of.keyed) >> BigInt(serial)) % 2n === 1n) return serial;
+  return undefined;
+}
 
 export function noteGate(promise: object, mark: Mark, gate: "own" | "foreign"): void {
   mark.gate ??= gate;
@@ -45,6 +70,7 @@ export function trace(execution: Execution, promise: object, mark: Mark, below: 
   if (!top) return;
   const { running, job } = execution;
   const { parent } = mark;
+  mark.origin = originIn(execution);
   const caller = next && isBuiltin(next) ? nameOf(next) : undefined;
   const isOfV8 = isBuiltin(top);
   const code = codeOf(top);
