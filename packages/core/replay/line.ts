@@ -25,6 +25,7 @@
  *       short stack trace.
  *   L5  Code can be left to other code, as in the queue of a lock, or wait until other code lets it through. In which order that happens may rest
  *       on what the items have awaited. Such code waits for a promise that no code but that of the handler can settle: a gate.
+ *       A gate that is opened by a function which other code has begun since, and which has called meanwhile, may have had its work done by that.
  *
  *   running-code.ts   the code that runs now, told by the hooks (L1, L2)     tracing.ts  what each function awaits (L4)
  *   promise-marks.ts  what is known of promises and of running code          frames.ts   stacks and frames

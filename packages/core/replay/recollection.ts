@@ -26,7 +26,8 @@
  *   C6  A call that has its turn when code beside it lets it through, as with a lock or a queue, is refused if what was awaited outside ctx may
  *       decide about the order: another item may come first in another run, and waits for this one (L5). If nobody had to wait when the calls
  *       were recorded, replay finds out by letting an effect settle out of turn (at-rest.ts): a call that comes at once, of code that has awaited
- *       neither the effect itself nor any race, had waited for the code that did.
+ *       neither the effect itself nor any race, had waited for the code that did. If the code that lets another one through has done its work before,
+ *       that is known only then, and the run is refused after it.
  */
 import { callSite, type CallSite } from "./call-site.ts";
 import { ParleyError } from "../errors.ts";
