@@ -1,10 +1,12 @@
 /** A program as the handler that its author would have written. */
 import type { Source } from "./library.ts";
+import type { Lock } from "./locks.ts";
 import { BY_PLACE, type Effect, isCall, type Key, type Node, type Program } from "./program.ts";
 
-export function describeProgram({ kind, attempts, body, limited, compensates, hurried }: Program): string {
+export function describeProgram({ kind, attempts, body, locks = [], limited, compensates, hurried }: Program): string {
   const head = `// ${kind}${attempts > 1 ? `, attempts: ${attempts}` : ""}${limited ? ", limit: { concurrency: 1 }" : ""}${compensates ? ", compensates" : ""}${hurried ? ", runTimeout: 3 s" : ""}\nasync (ctx) => {`;
-  return [head, ...body.map((node, index) => indent(describe(node, `0/${index}`))), "}"].join("\n");
+  const made = locks.map((lock, index) => indent(`const lock${index} = createLock(); // ${describeLock(lock)}`));
+  return [head, ...made, ...body.map((node, index) => indent(describe(node, `0/${index}`))), "}"].join("\n");
 }
 
 /** One statement; `at` is its path. */
@@ -51,15 +53,10 @@ function describe(node: Node, at: string): string {
     case "limit": {
       const work = `async (i) => {\n${indent(describe(node.body, `${at}/i*`))}\n}`;
       if (node.limiter === "p-map") return `await pMap(range(${node.times}), ${work}, { concurrency: ${node.concurrency} });`;
-      const call = {
-        "p-limit": `pLimit(${node.concurrency})`,
-        "p-queue": `pQueue(${node.concurrency}).add`,
-        "async-mutex": "mutex.runExclusive",
-      };
-      return `await Promise.all(range(${node.times}).map((i) => ${call[node.limiter]}(() => (${work})(i))));`;
+      return `await Promise.all(range(${node.times}).map((i) => pLimit(${node.concurrency})(() => (${work})(i))));`;
     }
     case "lock":
-      return `await ${{ "async-lock": "lock.acquire", semaphore: "semaphore.runExclusive" }[node.lock]}(() => ${describeEffect(node.body)});`;
+      return `await lock${node.lock}(${work(node.body, `${at}/l`)});`;
     case "retry":
       return `await retried(${node.times}, async () => {\n${indent(describe(node.body, `${at}/t*`))}\n});`;
     case "pages":
@@ -96,6 +93,15 @@ function describe(node: Node, at: string): string {
     case "restart":
       return `if (round < ${node.rounds}) await ctx.restart({ round: round + 1 }); // ${at}`;
   }
+}
+
+function work(node: Node, at: string): string {
+  return isCall(node) ? `() => ${describeEffect(node)}` : `async () => {\n${indent(describe(node, at))}\n}`;
+}
+
+function describeLock({ doneBy, order, queued, letsGo, aside, isAlwaysAsked, capacity, isKeyed }: Lock): string {
+  const asked = isAlwaysAsked ? ", even if it is free" : "";
+  return `${capacity}${isKeyed ? ", of odd and even items" : ""}; queue of ${queued}${asked}, ${order}; done by: ${doneBy}; lets go: ${letsGo}, after ${aside}`;
 }
 
 function awaited({ lazy }: Extract<Node, { op: "then" }>, call: string): string {

@@ -1,7 +1,8 @@
 /** Programs by chance, with a leaning towards what people write: a map with steps in it, a race against a patience, a question at the end. */
 import { createRandom, type Random } from "../chaos/random.ts";
 import { SOURCES } from "./library.ts";
-import { LIMITERS, LOCKS } from "./limiters.ts";
+import { LIMITERS } from "./limiters.ts";
+import { drawLock, type Lock } from "./locks.ts";
 import {
   BY_PLACE,
   type Called,
@@ -29,6 +30,8 @@ const LONG_MS = [5_000, 30_000, 100_000];
 
 /** The share of programs that read. */
 const READING = 0.25;
+/** The share of programs that are all about locks. */
+const LOCKING = 0.04;
 
 export function generate(seed: string): Program {
   const program = drawn(seed);
@@ -50,7 +53,9 @@ export function generate(seed: string): Program {
 function drawn(seed: string): Program {
   // These chances are drawn apart: what other seeds draw stays as it is.
   const reading = createRandom(`reading ${seed}`);
-  if (reading.chance(READING)) return readingProgram(reading);
+  const locking = createRandom(`locking ${seed}`);
+  if (locking.chance(LOCKING)) return lockingProgram(locking);
+  if (reading.chance(READING)) return readingProgram(reading, createRandom(`locks ${seed}`));
   const random = createRandom(`program ${seed}`);
   const kind = random.weighted<ProgramKind>({ pure: 70, delayed: 8, outside: 14, changed: 8 });
   const isPatched = kind === "changed" && createRandom(`patched ${seed}`).chance(0.5);
@@ -346,7 +351,7 @@ const TOP: Place = { depth: 0, isBeside: false, isRepeated: false, isJoint: fals
  * Programs that read from caches, clients and batches, and await each read. What they decide never rests on how long a read takes: branches of a race
  * read before their one effect and not after it, and what may fail beside others fails by an effect.
  */
-function readingProgram(random: Random): Program {
+function readingProgram(random: Random, designing: Random): Program {
   const style = random.weighted<Style>({ line: 35, keyed: 30, free: 35 });
   const sharing = random.pick([0, 0.5, 0.9]);
   const effectsMax = random.pick(EFFECTS_MAX);
@@ -354,6 +359,7 @@ function readingProgram(random: Random): Program {
   let names = 0;
   let nested = 1;
   const kept: Extract<Node, { op: "once" }>[] = [];
+  const made: Lock[] = [drawLock(designing), drawLock(designing)];
 
   function fresh(prefix: string): string {
     names += 1;
@@ -394,6 +400,10 @@ function readingProgram(random: Random): Program {
     }
   }
 
+  function locked(body: Node, lock = made.push(drawLock(designing)) - 1): Node {
+    return { op: "lock", lock, body };
+  }
+
   function read(): Node {
     return { op: "read", source: random.pick(SOURCES), row: random.pick(["x", "y", "z"]), ...(random.chance(0.4) && { own: true }) };
   }
@@ -402,7 +412,7 @@ function readingProgram(random: Random): Program {
     if (random.chance(0.35)) return read();
     if (kept.length > 0 && random.chance(0.3)) return random.pick(kept);
     const own = effect(place);
-    return locks && isCall(own) && random.chance(0.4) ? { op: "lock", lock: random.pick(LOCKS), body: own } : own;
+    return locks && isCall(own) && random.chance(0.4) ? locked(own, random.between(0, 1)) : own;
   }
 
   function node(place: Place): Node {
@@ -505,13 +515,13 @@ function readingProgram(random: Random): Program {
           ...(random.chance(0.5) && { withdraw: true }),
         };
       case "limit":
-        return rounds((times) => ({
-          op,
-          limiter: random.pick(LIMITERS),
-          concurrency: random.between(1, 2),
-          times,
-          body: sequence({ ...also, inMap: true }),
-        }));
+        return rounds((times) => {
+          const limiter = random.pick([...LIMITERS, undefined, undefined]);
+          const concurrency = random.between(1, 2);
+          const body = sequence({ ...also, inMap: true });
+          if (limiter) return { op, limiter, concurrency, times, body };
+          return { op: "map", times, body: locked(body) };
+        });
     }
   }
 
@@ -542,7 +552,105 @@ function readingProgram(random: Random): Program {
   if (random.chance(0.04)) body.push({ op: "throw" });
   if (random.chance(0.6)) body.push({ op: "ask", ...called("last", TOP) });
   if (random.chance(0.05)) body.push({ op: "restart", rounds: random.between(1, 2) });
-  return { kind: "reading", attempts: 1, body, ...(random.chance(0.1) && { limited: true }) };
+  const takes = some(body, ({ op }) => op === "lock");
+  return { kind: "reading", attempts: 1, body, ...(takes && { locks: made }), ...(random.chance(0.1) && { limited: true }) };
+}
+
+/**
+ * Items of all kinds that read and then take one lock or two, in the same order each. Nothing fails, so whatever is different from run to run is who
+ * comes first.
+ */
+function lockingProgram(random: Random): Program {
+  const locks = [drawLock(random), drawLock(random)];
+  const sharing = random.pick([0.5, 0.8, 1]);
+  const reading = random.pick([0.4, 0.8, 1]);
+  const nesting = random.pick([0, 0, 0.5]);
+  let names = 0;
+
+  const called = (): { readonly name: string; readonly each?: true } => {
+    names += 1;
+    return { name: random.chance(sharing) ? random.pick(["a", "a", "b"]) : `step${names}`, ...(random.chance(0.1) && { each: true }) };
+  };
+  const call = (): Called => {
+    return { op: random.weighted({ step: 80, ask: 20 }), ...called() };
+  };
+  const read = (): Node => ({
+    op: "read",
+    source: random.pick(["cache", "cache", ...SOURCES]),
+    row: random.pick(["x", "y", "z"]),
+    ...(random.chance(0.7) && { own: true }),
+  });
+
+  function work(depth: number): Node {
+    const way = random.weighted({
+      call: 30,
+      awaited: 30,
+      read: 12,
+      readBefore: 10,
+      two: 8,
+      later: 10,
+      nested: depth === 0 ? nesting * 60 : 0,
+    });
+    switch (way) {
+      case "call":
+        return call();
+      case "awaited":
+        return { op: "seq", body: [call()] };
+      case "read":
+        return { op: "seq", body: [call(), read()] };
+      case "readBefore":
+        return { op: "seq", body: [read(), call()] };
+      case "two":
+        return { op: "seq", body: [call(), call()] };
+      case "later":
+        return { op: "all", body: [call(), call()] };
+      case "nested":
+        return { op: "seq", body: [...(random.chance(0.5) ? [call()] : []), taken(1)] };
+    }
+  }
+
+  function taken(depth: 0 | 1): Node {
+    return { op: "lock", lock: depth, body: work(depth) };
+  }
+
+  function item(): Node {
+    const lock = taken(random.chance(nesting) ? 0 : random.chance(0.2) ? 1 : 0);
+    return {
+      op: "seq",
+      body: [
+        ...(random.chance(reading) ? [read()] : []),
+        ...(random.chance(0.15) ? [call()] : []),
+        lock,
+        ...(random.chance(0.2) ? [call()] : []),
+      ],
+    };
+  }
+
+  function items(): readonly Node[] {
+    const times = random.between(2, 3);
+    const several = () => Array.from({ length: times }, item);
+    const key = `flow${(names += 1)}`;
+    const how = random.weighted({ map: 35, ctxMap: 25, all: 10, branches: 10, started: 10, loop: 10 });
+    switch (how) {
+      case "map":
+      case "loop":
+        return [{ op: how, times, body: item() }];
+      case "ctxMap":
+        return [{ op: how, key, times, ...(random.chance(0.2) && { concurrency: 2 }), body: item() }];
+      case "all":
+        return [{ op: how, body: several() }];
+      case "branches":
+        return [{ op: "all", body: several().map((body, index) => ({ op: "branch", key: `${key}-${index}`, body })) }];
+      case "started": {
+        const started = several().map((body) => ({ id: (names += 1), body }));
+        return [...started.map((each): Node => ({ op: "start", ...each })), ...started.map(({ id }): Node => ({ op: "await", id }))];
+      }
+    }
+  }
+
+  const body = [...(random.chance(0.3) ? [call()] : []), ...items(), ...(random.chance(0.25) ? items() : [])];
+  if (random.chance(0.85)) body.push({ op: "ask", name: "last" });
+  return { kind: "reading", attempts: 1, body, locks, ...(random.chance(0.1) && { compensates: true }) };
 }
 
 /** Whether something of these may still run when the code that began it goes on. */

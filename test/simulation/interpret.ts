@@ -7,8 +7,9 @@
 import type { Audience, Effects, Json, JsonObject, Reading, StepAttempt } from "@parley/core";
 import { createMap } from "../../packages/sdk/context/map.ts";
 import type { Library } from "./library.ts";
-import { createLocks, limited } from "./limiters.ts";
-import { BY_PLACE, type Effect, isEffect, type Key, type Node, type Program } from "./program.ts";
+import { limited } from "./limiters.ts";
+import { createLocks, type Exclusively } from "./locks.ts";
+import { BY_PLACE, type Effect, isCall, isEffect, type Key, type Node, type Program } from "./program.ts";
 
 /** What a handler meets besides ctx, and whom it tells. */
 export interface Stage {
@@ -78,7 +79,7 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
   const round = Number(args["round"] ?? 0);
   const started = new Map<number, Started>();
   const kept = new Map<number, Promise<number>>();
-  const locks = createLocks();
+  const locks = program.locks?.map(createLocks);
   const ctxMap = createMap(given);
   const root: Frame = { path: String(round), suffix: "", branch: "", signal: undefined, data: round };
 
@@ -265,12 +266,18 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
         return mixAll(await limited(node.limiter, items, node.concurrency, work));
       }
       case "lock": {
+        const { body } = node;
         const own = child(frame, "l");
-        return await hear(
-          node.body,
-          own,
-          locks[node.lock](() => begin(node.body, own) as Promise<unknown>),
-        );
+        const lock = lockOf(node, frame);
+        const holder = { priority: hash(frame.path) % 3, aside: asideOf(node, child(frame, "aside")) };
+        if (isCall(body)) {
+          return await hear(
+            body,
+            own,
+            lock(() => begin(body, own) as Promise<unknown>, holder),
+          );
+        }
+        return await lock(async () => await run(body, own), holder);
       }
       case "retry":
         return retried(node.times, (time) => item(node.body, child(frame, `t${time}`)));
@@ -319,6 +326,16 @@ export async function interpret(program: Program, args: JsonObject, given: Effec
       case "restart":
         return 0;
     }
+  }
+
+  function lockOf({ lock }: Extract<Node, { op: "lock" }>, { suffix }: Frame): Exclusively {
+    return locks?.[lock]?.[Number(suffix.at(-1) ?? 0) % 2] as Exclusively;
+  }
+
+  function asideOf({ lock }: Extract<Node, { op: "lock" }>, frame: Frame): (() => Promise<unknown>) | undefined {
+    const aside = program.locks?.[lock]?.aside;
+    if (aside === undefined || aside === "nothing") return undefined;
+    return aside === "read" ? () => stage.library.read("cache", "x") : () => item({ op: "step", name: "aside" }, frame);
   }
 
   async function retried(times: number, work: (time: number) => Promise<number>): Promise<number> {

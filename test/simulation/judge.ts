@@ -1,6 +1,7 @@
 /** Holds a task that has come to its end to its program. */
 import { codeOf, type Ended, type Job, messageOf, type Witness } from "./witness.ts";
 import { runIdeal } from "./ideal.ts";
+import { isHolderDoingAll } from "./locks.ts";
 import { hasContention, mayBeRefused, mayRejectUnheard, type Program, settlesUnseen, some } from "./program.ts";
 import { LOUD, REFUSED, type Rule, SILENT, type Violation } from "./rules.ts";
 
@@ -21,8 +22,17 @@ export async function judge(program: Program, witness: Witness): Promise<readonl
   if ((program.kind === "pure" || program.kind === "patched") && ended?.job?.trace && code === undefined && !settlesUnseen(program)) {
     await compare(program, ended, ended.job, broke);
   }
-  if (code === "AMBIGUOUS_EFFECT") return found.filter(({ rule }) => !REFUSED.has(rule));
+  if (code === "AMBIGUOUS_EFFECT") return found.filter(({ rule }) => !REFUSED.has(rule) && !isRefusedLate(program, rule));
   return isLoud && (program.kind === "outside" || program.kind === "changed") ? found.filter(({ rule }) => !SILENT.has(rule)) : found;
+}
+
+/**
+ * Whether a task may break that rule before it is refused (ADR 24): items that take a lock in another order see each other's results in a run that
+ * does nothing new, and if the holder does the others' work, one step may be done again.
+ */
+function isRefusedLate(program: Program, rule: Rule): boolean {
+  if (!hasContention(program)) return false;
+  return rule === "mix-up" || (rule === "key" && program.locks?.some(isHolderDoingAll) === true);
 }
 
 /** Whether the engine may end a task of this program with that error. */

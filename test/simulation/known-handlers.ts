@@ -1,5 +1,6 @@
 /** Handlers that replay once got wrong, by the number of their finding, each with the rules by which that shows. */
 import { drawChoices } from "./choices.ts";
+import { type Lock, PLAINEST } from "./locks.ts";
 import type { Node, Program } from "./program.ts";
 import type { Rule } from "./rules.ts";
 import { simulate } from "./simulate.ts";
@@ -14,6 +15,12 @@ export interface KnownHandler {
 const step = (name: string): Node => ({ op: "step", name });
 const ask = (name: string): Node => ({ op: "ask", name });
 const pure = (...body: Node[]): Program => ({ kind: "pure", attempts: 1, body });
+
+const read = (row: string): Node => ({ op: "read", source: "cache", row });
+const seq = (...body: Node[]): Node => ({ op: "seq", body });
+const reading = (...body: Node[]): Program => ({ kind: "reading", attempts: 1, body });
+const locking = (doneBy: Lock["doneBy"], ...body: Node[]): Program => ({ ...reading(...body), locks: [{ ...PLAINEST, doneBy }] });
+const lock = (body: Node): Node => ({ op: "lock", lock: 0, body });
 
 export const KNOWN_HANDLERS: readonly KnownHandler[] = [
   {
@@ -104,6 +111,22 @@ export const KNOWN_HANDLERS: readonly KnownHandler[] = [
     finding: 15,
     name: "a map whose items ask and then take a step of a shared name",
     program: pure({ op: "map", times: 2, body: { op: "seq", body: [{ op: "ask", name: "ok", each: true }, step("charge")] } }),
+    breaks: ["mix-up", "key"],
+  },
+  {
+    finding: 16,
+    name: "items that read and take a lock, whose holder does the work of those who wait, and awaits it",
+    program: locking("who lets go, awaited", { op: "map", times: 3, body: seq(read("x"), lock(step("charge"))) }, ask("last")),
+    breaks: ["mix-up", "key"],
+  },
+  {
+    finding: 16,
+    name: "items of ctx.map that do so, and call the same once more",
+    program: locking(
+      "loop, awaited",
+      { op: "ctxMap", key: "item", times: 2, body: seq(read("x"), lock(step("charge")), step("charge")) },
+      ask("last"),
+    ),
     breaks: ["mix-up", "key"],
   },
 ];

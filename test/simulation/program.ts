@@ -4,7 +4,8 @@
  * A node's place in the tree, with the rounds of loops and the items of maps, is its *path*: who called an effect.
  */
 import type { Source } from "./library.ts";
-import type { Limiter, Lock } from "./limiters.ts";
+import type { Limiter } from "./limiters.ts";
+import type { Lock } from "./locks.ts";
 
 /**
  * What may be expected of a program, by what it awaits besides `ctx`.
@@ -25,6 +26,8 @@ export interface Program {
   /** Tries of the handler. */
   readonly attempts: number;
   readonly body: readonly Node[];
+  /** What the handler makes before it does anything else (locks.ts). */
+  readonly locks?: readonly Lock[];
   /** Its tool has a limit, whose one slot a worker holds that died as the task was made. */
   readonly limited?: true;
   /** Its tool undoes each recorded step once the task has ended without its result. */
@@ -104,8 +107,8 @@ export type Group =
     }
   /** Items that a library does a few at a time (limiters.ts). */
   | { readonly op: "limit"; readonly limiter: Limiter; readonly concurrency: number; readonly times: number; readonly body: Node }
-  /** A call that has its turn at a lock, of which the handler has one of each kind (limiters.ts). */
-  | { readonly op: "lock"; readonly lock: Lock; readonly body: Called }
+  /** Has its turn at one of the program's locks. */
+  | { readonly op: "lock"; readonly lock: number; readonly body: Node }
   /** Until it succeeds, with pauses that are not of ctx. */
   | { readonly op: "retry"; readonly times: number; readonly body: Node }
   /** `for await` over an async generator that does `within` before each item; the loop does `body` with it. */
@@ -216,11 +219,17 @@ export function mayBeRefused({ body }: Program): boolean {
   return body.some((node) => uncertain(node, false)) || hasContention({ body });
 }
 
-/** Whether a lock is taken by code beside other code: who comes first is decided by what they have read. */
+/**
+ * Whether a lock is taken by code beside other code: who comes first is decided by what they have read. Items that take it before anything else come in
+ * their order.
+ */
 export function hasContention({ body }: Pick<Program, "body">): boolean {
-  const contends = (node: Node, isBeside: boolean): boolean =>
-    (node.op === "lock" && isBeside) ||
-    childrenOf(node).some((child) => contends(child, isBeside || BESIDE.has(node.op) || node.op === "ctxMap"));
+  const contends = (node: Node, isBeside: boolean): boolean => {
+    if (node.op === "lock" && isBeside) return true;
+    const within = isBeside || BESIDE.has(node.op) || node.op === "ctxMap";
+    const children = node.op === "map" && !isBeside && node.body.op === "lock" ? childrenOf(node.body) : childrenOf(node);
+    return children.some((child) => contends(child, within));
+  };
   return body.some((node) => contends(node, false));
 }
 

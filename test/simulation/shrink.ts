@@ -1,4 +1,5 @@
 /** Makes a failing case small: drops and simplifies nodes, then calms the schedule, as long as the same rule stays broken. */
+import { plainerLocks } from "./locks.ts";
 import { childrenOf, isCall, isEffect, type Node, type Program } from "./program.ts";
 import type { Rule } from "./rules.ts";
 import { simulateKept, type Verdict } from "./simulate.ts";
@@ -79,6 +80,9 @@ function withoutCalmEnd(choices: readonly number[]): readonly number[] {
 /** Programs with one thing less. */
 function* smaller(program: Program): Generator<Program> {
   for (const body of smallerLists(program.body, 0)) yield { ...program, body };
+  for (const [index, lock] of (program.locks ?? []).entries()) {
+    for (const plainer of plainerLocks(lock)) yield { ...program, locks: (program.locks ?? []).with(index, plainer) };
+  }
   if (program.attempts > 1) yield { ...program, attempts: program.attempts - 1 };
   for (const member of ["limited", "compensates", "hurried"] as const) if (program[member]) yield without(program, member);
 }
@@ -115,7 +119,7 @@ function* smallerNodes(node: Node): Generator<Node> {
       return;
     case "lock":
       yield node.body;
-      for (const body of smallerNodes(node.body)) if (isCall(body)) yield { ...node, body };
+      for (const body of smallerNodes(node.body)) yield { ...node, body };
       return;
     case "pages":
       yield node.within;

@@ -4,7 +4,8 @@ import { describeProgram } from "./describe.ts";
 import { generate } from "./generate.ts";
 import { KNOWN_HANDLERS, schedulesUntilBroken } from "./known-handlers.ts";
 import { SOURCES } from "./library.ts";
-import { LIMITERS, LOCKS } from "./limiters.ts";
+import { LIMITERS } from "./limiters.ts";
+import { PARTS } from "./locks.ts";
 import { BY_PLACE, isEffect, mayBeRefused, type Node, type Program, some } from "./program.ts";
 import { type Rule, RULES } from "./rules.ts";
 import { runCases } from "./run-cases.ts";
@@ -102,17 +103,19 @@ test("every program can be shown as a handler", () => {
 });
 
 describe("programs that read", () => {
+  const LOCKS = Object.entries(PARTS).flatMap(([part, options]) => options.map((option) => `${part}: ${option}`));
   const programs = Array.from({ length: 4_000 }, (_, seed) => generate(String(seed))).filter(({ kind }) => kind === "reading");
   const drawn = new Set<string>();
-  for (const { body } of programs) {
+  for (const { body, locks = [] } of programs) {
+    for (const lock of locks) for (const [part, option] of Object.entries(lock)) drawn.add(`${part}: ${option}`);
     some(body, (node) => {
-      drawn.add(node.op === "read" ? node.source : node.op === "limit" ? node.limiter : node.op === "lock" ? node.lock : node.op);
+      drawn.add(node.op === "read" ? node.source : node.op === "limit" ? node.limiter : node.op);
       if (isEffect(node) && node.op !== "fact" && node.key !== undefined) drawn.add("key");
       return false;
     });
   }
 
-  test.each([...SOURCES, ...LIMITERS, ...LOCKS, "ctxMap", "retry", "pages", "once", "start", "key"])("use %s", (what) => {
+  test.each([...SOURCES, ...LIMITERS, ...LOCKS, "lock", "ctxMap", "retry", "pages", "once", "start", "key"])("use %s", (what) => {
     expect(drawn).toContain(what);
   });
 
@@ -137,8 +140,8 @@ describe("programs that read", () => {
     ["chunks of which one may fail", true, { op: "loop", times: 2, body: { op: "map", times: 2, body: failing } }],
     ["chunks beside others", true, { op: "all", body: [{ op: "map", times: 2, body: both }, read] }],
     ["items of a limiter", true, { op: "limit", limiter: "p-limit", concurrency: 1, times: 2, body: both }],
-    ["a lock that is taken again and again", false, { op: "loop", times: 2, body: { op: "lock", lock: "semaphore", body: save } }],
-    ["a lock in items of ctx.map", true, { op: "ctxMap", key: "item", times: 2, body: { op: "lock", lock: "semaphore", body: save } }],
+    ["a lock that is taken again and again", false, { op: "loop", times: 2, body: { op: "lock", lock: 0, body: save } }],
+    ["a lock in items of ctx.map", true, { op: "ctxMap", key: "item", times: 2, body: { op: "lock", lock: 0, body: save } }],
     ["chunks in an item of ctx.map", false, { op: "ctxMap", key: "item", times: 2, body: { op: "map", times: 2, body: both } }],
     ["a function that nobody awaits", true, { op: "start", id: 1, body: both }],
   ];

@@ -27,7 +27,7 @@ import { canonicalJson, split } from "@parley/core";
 import { hash, type Stage, type StepCall } from "./interpret.ts";
 import type { Library } from "./library.ts";
 import type { Process } from "./process.ts";
-import { type Effect, type Program, seesTheSame } from "./program.ts";
+import { type Effect, hasContention, type Program, seesTheSame } from "./program.ts";
 import type { Rule, Violation } from "./rules.ts";
 
 export interface Job {
@@ -127,6 +127,7 @@ export function createWitness({
 }) {
   const isPure = program.kind === "pure" || program.kind === "changed" || program.kind === "patched";
   const isSteady = seesTheSame(program);
+  const mayBeTriedAs = program.kind === "outside" ? isCutOff : hasContention(program) ? isPlainToo : () => false;
   /** Decisions that something visible has rested on, by generation, branch and name. */
   const decisions = new Map<string, boolean>();
   const violations: Violation[] = [];
@@ -288,7 +289,7 @@ export function createWitness({
     const other = pathOfKey.get(idempotencyKey);
     // What older code tried and did not record, newer code may come to on another way, or not at all: then its key is free.
     const isComparable = (before: { readonly isChanged: boolean }) => before.isChanged === isChanged;
-    const isCut = program.kind === "outside" && known !== undefined && isCutOff(known.key, idempotencyKey) && !recorded.has(path);
+    const isCut = known !== undefined && mayBeTriedAs(known.key, idempotencyKey) && !recorded.has(path);
     if (known && known.key !== idempotencyKey && isComparable(known) && !isCut)
       broke("key", `${path} is tried with key ${idempotencyKey}, and was with ${known.key}`);
     if (other && other.path !== path && (isComparable(other) || recorded.has(other.path)))
@@ -694,4 +695,12 @@ export function messageOf(error: unknown): string {
 function isCutOff(one: string, other: string): boolean {
   const [[name, items = ""], [otherName, otherItems = ""]] = [one, other].map((key) => key.split("~")) as [string[], string[]];
   return name === otherName && (items.startsWith(`${otherItems}.`) || otherItems.startsWith(`${items}.`));
+}
+
+/**
+ * Whether one of the keys is the plain one, and the other one is of an item: an item that has waited for a lock in one run and for nothing in another.
+ * What its worker was doing when it died it does again (ADR 24).
+ */
+function isPlainToo(one: string, other: string): boolean {
+  return one.startsWith(`${other}~`) || other.startsWith(`${one}~`);
 }
