@@ -128,6 +128,7 @@ export async function replay(request: ReplayRequest): Promise<RunEnd> {
     journal,
     isOver,
     isHeld: ports.isHeld,
+    mayCallMeanwhile: () => request.isSequential !== true && (line.awaitsOutside() || line.hasOutsideBeside()),
     arrived: () =>
       [...recollection.arrived, ...waits.overdue()].toSorted((a, b) => (a.entry.arrived?.atMs ?? 0) - (b.entry.arrived?.atMs ?? 0)),
   });

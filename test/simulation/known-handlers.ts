@@ -129,6 +129,21 @@ export const KNOWN_HANDLERS: readonly KnownHandler[] = [
     ),
     breaks: ["mix-up", "key"],
   },
+  {
+    finding: 17,
+    name: "items that read and then sleep, before a step of a shared name",
+    program: reading(
+      {
+        op: "all",
+        body: [
+          seq(read("x"), { op: "sleep", name: "one", ms: 10 }, step("charge")),
+          seq(read("y"), { op: "sleep", name: "two", ms: 10 }, step("charge")),
+        ],
+      },
+      ask("last"),
+    ),
+    breaks: ["key"],
+  },
 ];
 
 /** Under how many schedules a handler was run before one of the rules broke; undefined: none did. */

@@ -23,7 +23,7 @@ const value = (of: number): Entry => ({ digest: "", calledAt: "0", outcome: { ty
 async function run(called: readonly string[], { recorded = {}, arrived = [], isHeld = () => true }: Given = {}) {
   const writes: (readonly KeyedEntry[])[] = [];
   const settled: string[] = [];
-  const state = { isOver: false, isLive: false, gate: Promise.resolve() };
+  const state = { isOver: false, isLive: false, mayCallMeanwhile: false, gate: Promise.resolve() };
   const journal = new Map(Object.entries(recorded).map(([id, entry]) => [id, { ...value(0), ...entry }]));
   const scope = createScope();
   const start = Flow.start({ rejected: () => undefined, handled: () => undefined, threw: () => undefined });
@@ -59,6 +59,7 @@ async function run(called: readonly string[], { recorded = {}, arrived = [], isH
     journal,
     isOver: () => state.isOver,
     isHeld,
+    mayCallMeanwhile: () => state.mayCallMeanwhile,
     arrived: () => arrived,
   });
   void settling.live.then(() => (state.isLive = true));
@@ -184,11 +185,13 @@ describe("new effects", () => {
   });
 
   test("must be saved before the next side effect if something else could have settled instead (S4)", async () => {
-    for (const [called, expected] of [
-      [["a"], []],
-      [["a", "b"], [["step:a"]]],
+    for (const [called, mayCallMeanwhile, expected] of [
+      [["a"], false, []],
+      [["a", "b"], false, [["step:a"]]],
+      [["a"], true, [["step:a"]]],
     ] as const) {
       const subject = await run(called);
+      subject.state.mayCallMeanwhile = mayCallMeanwhile;
       subject.settling.add({ id: "step:a", entry: value(1) });
       expect(subject.settling.isBusy()).toBe(true);
       await subject.rest();

@@ -8,7 +8,8 @@
  *   S2  A new effect gets the next place when it settles, so places are in the order in which the handler saw the settlements (I11).
  *   S3  The result of a step is written before the handler sees it. Results that are ready together are written together. A result that is
  *       `isRecordedLater` settles first and goes out with the next write, at the latest before the next side effect.
- *   S4  If another effect could have settled instead, the place is written before the next side effect (R3).
+ *   S4  If another effect could have settled instead, the place is written before the next side effect (R3). So could one that code calls which is
+ *       still reading something outside ctx.
  *   S5  Nothing new settles unless the run is sure to hold its task (R7).
  *
  * `settleOutOfTurn` breaks S1 for a run that is stuck, and never gets live after that.
@@ -82,11 +83,22 @@ export interface SettlingOptions {
   readonly isOver: () => boolean;
   /** Whether the run is sure to hold its task, after a renewal if in doubt (R7). */
   readonly isHeld: () => boolean | Promise<boolean>;
+  /** Whether code awaits something outside ctx, after which it may call effects that would settle. */
+  readonly mayCallMeanwhile: () => boolean;
   /** What arrived since the last run, which settles first once the run is live. */
   readonly arrived: () => readonly Recorded[];
 }
 
-export function createSettling({ course, recollection, records, journal, isOver, isHeld, arrived }: SettlingOptions): Settling {
+export function createSettling({
+  course,
+  recollection,
+  records,
+  journal,
+  isOver,
+  isHeld,
+  mayCallMeanwhile,
+  arrived,
+}: SettlingOptions): Settling {
   const waiting = new Map<string, Waiting>();
   const due: Due[] = [];
   const { promise: live, resolve: goLive } = Promise.withResolvers<void>();
@@ -134,7 +146,7 @@ export function createSettling({ course, recollection, records, journal, isOver,
     due.shift();
     if (!isWrittenFirst(next)) {
       if (next.isLater === true) records.mustBeSaved(); // S3
-      if (waiting.size > 1) records.mustBeSaved(); // S4
+      if (waiting.size > 1 || mayCallMeanwhile()) records.mustBeSaved(); // S4
       records.note({ key: next.id, entry: { ...next.entry, place }, ...(journal.has(next.id) && { known: true as const }) });
       if (isOver()) return;
     }

@@ -199,7 +199,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: "the order of answers is written with the step that follows from it, not before",
     file: "packages/core/replay/settling.ts",
-    find: "      if (waiting.size > 1) records.mustBeSaved(); // S4\n",
+    find: "      if (waiting.size > 1 || mayCallMeanwhile()) records.mustBeSaved(); // S4\n",
     replace: "",
     breaks: ["order", "input", "key"],
   },
