@@ -120,16 +120,6 @@ export const KNOWN_HANDLERS: readonly KnownHandler[] = [
     breaks: ["mix-up", "key"],
   },
   {
-    finding: 16,
-    name: "items of ctx.map that do so, and call the same once more",
-    program: locking(
-      "loop, awaited",
-      { op: "ctxMap", key: "item", times: 2, body: seq(read("x"), lock(step("charge")), step("charge")) },
-      ask("last"),
-    ),
-    breaks: ["mix-up", "key"],
-  },
-  {
     finding: 17,
     name: "items that read and then sleep, before a step of a shared name",
     program: reading(
