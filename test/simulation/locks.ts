@@ -27,9 +27,12 @@ interface Holder {
 }
 export type Exclusively = <T>(work: Work<T>, holder: Holder) => Promise<T>;
 
-/** None whose holder awaits the work of those who wait: one of these can still be mixed up, as "Limits" of ADR 24 says. */
+/** Not one whose holder awaits the work of those who wait: one of these can still be mixed up, as "Limits" of ADR 24 says. */
+export function isDrawn(option: unknown): boolean {
+  return typeof option !== "string" || !option.includes("awaited");
+}
+
 export function drawLock(random: Random): Lock {
-  const isDrawn = (option: unknown) => typeof option !== "string" || !option.includes("awaited");
   return mapParts((options) => random.pick(random.chance(0.4) ? options.slice(0, 1) : options.filter(isDrawn)));
 }
 
